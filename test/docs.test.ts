@@ -26,6 +26,7 @@ const VARIABLES_OF_TESTS = ['PLANTSTORE_TEST_POSTGRES', 'PLANTSTORE_TEST_POSTGRE
 /** A call without a command. */
 const SAID_OF_PROGRAM = /^(?:--version|--help|COMMAND|help|token --help)\b/
 
+const METRICS = await metricNames()
 const texts = new Map(await Promise.all(PAGES.map(async (page) => [page, await readPage(page)] as const)))
 const textOf = (page: string): string => texts.get(page) ?? ''
 
@@ -81,47 +82,33 @@ describe('the documentation', () => {
 })
 
 describe('the pages', () => {
-  /** What the pages name by a pattern and does not exist, with the page. */
-  const unknown = (pattern: RegExp, known: Iterable<string>): readonly string[] => {
-    const names = new Set(known)
-    return PAGES.flatMap((page) =>
-      [...textOf(page).matchAll(pattern)].flatMap(([, name = '']) => (names.has(name) ? [] : [`${page}: ${name}`])),
-    )
-  }
+  const files = [...new Glob('contrib/**/*.*').scanSync(pathOfPage('.'))]
+  const options = Object.values(OPTIONS)
+  const removed = Object.keys(REMOVED)
+  const flags = [...options.map(({ long = '' }) => long), ...removed, '--help', '--version']
+  const variables = [
+    ...options.map(({ envVar = '' }) => envVar),
+    ...removed.map((flag) => `PLANTSTORE_${flag.slice(2).replaceAll('-', '_').toUpperCase()}`),
+    ...VARIABLES_OF_TESTS,
+  ]
+  const codes = Object.values(ERRORS).map(({ code }) => String(code))
 
-  test('name no file of the repository that does not exist', () => {
-    const named = PAGES.flatMap((page) =>
-      [...textOf(page).matchAll(/\b(?:src|test)\/[\w./-]*\w/g)].map(([path]) => path),
+  test.each([
+    ['file of the repository', PAGES, /\b((?:src|test)\/[\w./-]*\w)/g, existsSync],
+    ['error code', PAGES, /(?<![\d.,:])([45]\d{4})(?![\d,:]|\.\d)/g, codes],
+    ['variable', [...PAGES, ...files], /\b(PLANTSTORE_[A-Z_]*[A-Z])\b/g, variables],
+    ['option', PAGES, /`(--[a-z-]+)/g, flags],
+    // The scripts of the packages call other programs with their options.
+    ['option in contrib', files.filter((file) => !file.endsWith('.sh')), /(?<![\w-])(--[a-z][a-z-]*)/g, flags],
+    ['metric', PAGES, /\b(plantstore_[a-z_]+[a-z])\b/g, METRICS],
+  ] as const)('name no %s that does not exist', (_, pages, pattern, known) => {
+    const named = pages.flatMap((page) =>
+      [...readFileSync(pathOfPage(page), 'utf8').matchAll(pattern)].map(([, name = '']) => ({ page, name })),
     )
+    const exists = (name: string) => (typeof known === 'function' ? known(pathOfPage(name)) : known.includes(name))
 
     expect(named.length).toBeGreaterThan(0)
-    expect(named.filter((path) => !existsSync(pathOfPage(path)))).toEqual([])
-  })
-
-  test('name no error code that does not exist', () => {
-    expect(
-      unknown(
-        /(?<![\d.,:])([45]\d{4})(?![\d,:]|\.\d)/g,
-        Object.values(ERRORS).map(({ code }) => String(code)),
-      ),
-    ).toEqual([])
-  })
-
-  test('name no variable that does not exist', () => {
-    const known = Object.values(OPTIONS).map(({ envVar = '' }) => envVar)
-    const removed = Object.keys(REMOVED).map((flag) => `PLANTSTORE_${flag.slice(2).replaceAll('-', '_').toUpperCase()}`)
-
-    expect(unknown(/\b(PLANTSTORE_[A-Z_]*[A-Z])\b/g, [...known, ...removed, ...VARIABLES_OF_TESTS])).toEqual([])
-  })
-
-  test('name no option that does not exist', () => {
-    const known = Object.values(OPTIONS).map(({ long }) => long ?? '')
-
-    expect(unknown(/`(--[a-z-]+)/g, [...known, ...Object.keys(REMOVED), '--help', '--version'])).toEqual([])
-  })
-
-  test('name no metric that does not exist', async () => {
-    expect(unknown(/\b(plantstore_[a-z_]+[a-z])\b/g, await metricNames())).toEqual([])
+    expect(named.filter(({ name }) => !exists(name))).toEqual([])
   })
 
   test('call no command that does not exist, and with no option that it does not take', async () => {
@@ -157,18 +144,6 @@ describe('the files of contrib', () => {
     expect(runbooks).toHaveLength(rules.match(/- alert:/g)?.length ?? 0)
     expect(runbooks.filter(([, page = '', anchor = '']) => !anchorsOf(page).includes(anchor))).toEqual([])
   })
-
-  test('name no option and no variable that does not exist', async () => {
-    // The scripts of the packages call other programs with their options.
-    const files = [...new Glob('contrib/**/*.*').scanSync(pathOfPage('.'))].filter((file) => !file.endsWith('.sh'))
-    const text = (await Promise.all(files.map(readPage))).join('\n')
-    const named = text.match(/(?<![\w-])--[a-z][a-z-]*|\bPLANTSTORE_[A-Z_]*[A-Z]\b/g) ?? []
-    const known = Object.values(OPTIONS).flatMap(({ long, envVar }) => [long, envVar])
-
-    expect(named).toContain('--drain-wait')
-    expect(named).toContain('PLANTSTORE_DATABASE')
-    expect(named.filter((name) => !known.includes(name))).toEqual([])
-  })
 })
 
 describe('the names of a release', () => {
@@ -177,73 +152,56 @@ describe('the names of a release', () => {
   const foundIn = (pattern: RegExp) =>
     files.flatMap((file) => readFileSync(pathOfPage(file), 'utf8').match(pattern) ?? [])
 
-  test('are those of the repository that package.json names', () => {
-    const images = foundIn(/\bghcr\.io\/[\w/-]+/g)
-    const repositories = foundIn(/\bhttps:\/\/github\.com\/[\w-]+\/plantstore\b/g)
+  test('are those of the repository and the version that package.json names', () => {
+    const versions = textOf('docs/how-to/install.md').match(/(?<=plantstore[-_:]|\/v)\d+\.\d+\.\d+/g)
 
-    expect(new Set(images)).toEqual(new Set([PUBLISHED_IMAGE]))
-    expect(new Set(repositories)).toEqual(new Set([homepage]))
+    expect(new Set(foundIn(/\bghcr\.io\/[\w/-]+/g))).toEqual(new Set([PUBLISHED_IMAGE]))
+    expect(new Set(foundIn(/\bhttps:\/\/github\.com\/[\w-]+\/plantstore\b/g))).toEqual(new Set([homepage]))
     expect(new Set(foundIn(/--repo \S+\/plantstore/g))).toEqual(
       new Set([`--repo ${new URL(homepage).pathname.slice(1)}`]),
     )
-  })
-
-  test('have the version of package.json on the page that installs it', async () => {
-    const versions = textOf('docs/how-to/install.md').match(/(?<=plantstore[-_:]|\/v)\d+\.\d+\.\d+/g)
-
     expect(new Set(versions)).toEqual(new Set([version]))
   })
 })
 
-describe('the how-to pages', () => {
-  const pages = PAGES.filter((page) => page.startsWith('docs/how-to/'))
+test.each(PAGES.filter((page) => page.startsWith('docs/how-to/')))('%s has 50 to 200 lines', (page) => {
+  const lines = textOf(page).trimEnd().split('\n').length
 
-  test.each(pages)('have 50 to 200 lines each: %s', (page) => {
-    const lines = textOf(page).trimEnd().split('\n').length
-
-    expect(lines).toBeGreaterThanOrEqual(50)
-    expect(lines).toBeLessThanOrEqual(200)
-  })
+  expect(lines).toBeGreaterThanOrEqual(50)
+  expect(lines).toBeLessThanOrEqual(200)
 })
 
 describe('the README', () => {
-  test('has at most 150 lines and 1 500 words', async () => {
-    const readme = await readPage('README.md')
+  const readme = textOf('README.md')
 
+  test('has at most 150 lines and 1 500 words', () => {
     expect(readme.trimEnd().split('\n').length).toBeLessThanOrEqual(150)
     expect(readme.split(/\s+/).filter((word) => /\w/.test(word)).length).toBeLessThanOrEqual(1500)
   })
 
-  test('has the commands that start and check to copy, with Bun and with Node.js alone', async () => {
-    const blocks = [...(await readPage('README.md')).matchAll(/^```sh\n(.*)\n```$/gm)].map(([, line]) => line)
+  test('has the commands that start and check to copy, with Bun and with Node.js alone', () => {
+    const blocks = [...readme.matchAll(/^```sh\n(.*)\n```$/gm)].map(([, line]) => line)
     const npx = `npx -y bun@${packageJson.engines.bun}`
 
     expect(blocks).toEqual(['bun start', `${npx} start`, 'bun run check', `${npx} run check`])
   })
 })
 
-describe('the pictures', () => {
-  test('are made of the present sources of the page: else run `bun run pictures`', () => {
-    expect(hashOfPictures()).toBe(hashOfSources())
-  })
-
-  test('have less than 150 kB each', () => {
-    expect(pictureSizes()).toHaveLength(3)
-    expect(pictureSizes().filter(([, bytes]) => bytes >= 150_000)).toEqual([])
-  })
+test('the pictures are made of the present sources of the page: else run `bun run pictures`', () => {
+  expect(hashOfPictures()).toBe(hashOfSources())
+  expect(pictureSizes()).toHaveLength(3)
+  expect(pictureSizes().filter(([, bytes]) => bytes >= 150_000)).toEqual([])
 })
 
-describe('the contributing page', () => {
-  test('has a reason for each dependency', async () => {
-    const names = Object.keys({ ...packageJson.dependencies, ...packageJson.devDependencies })
-    const [, table = ''] = (await readPage('CONTRIBUTING.md')).split('\n## Dependencies\n')
+test('the contributing page has a reason for each dependency', () => {
+  const names = Object.keys({ ...packageJson.dependencies, ...packageJson.devDependencies })
+  const [, table = ''] = textOf('CONTRIBUTING.md').split('\n## Dependencies\n')
 
-    // `@types/…` stands for all names that begin like this.
-    const listed = [...table.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)
-    const isListed = (name: string) =>
-      listed.some((each) => each === name || (each.endsWith('…') && name.startsWith(each.slice(0, -1))))
-    expect(names.filter((name) => !isListed(name))).toEqual([])
-  })
+  // `@types/…` stands for all names that begin like this.
+  const listed = [...table.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)
+  const isListed = (name: string) =>
+    listed.some((each) => each === name || (each.endsWith('…') && name.startsWith(each.slice(0, -1))))
+  expect(names.filter((name) => !isListed(name))).toEqual([])
 })
 
 describe('the reference of the log', () => {

@@ -76,24 +76,16 @@ describe('the check of prose', () => {
   const words = (count: number) => Array.from({ length: count }, (_, index) => `word${index}`).join(' ')
 
   test.each([
-    ['a sentence of 31 words', `${words(31)}.`],
-    ['"of which"', 'It has two parts, of which one is old.'],
-    ['"whoever"', 'Whoever has it may read.'],
-    ['"where there is"', 'It runs where there is room.'],
-    ['"what … is"', 'After a crash what was stored is there.'],
-    ['a sentence about "who"', 'Who has a token may read.'],
-    ['a repeated word', 'It stores the the plant.'],
-  ])('refuses %s', (_, text) => {
-    expect(problemsOfAll([text])).toHaveLength(1)
-  })
-
-  test.each([
-    ['30 words', `${words(30)}.`],
-    ['two short sentences', `${words(20)}. It is ${words(20)}.`],
-    ['a question', 'Who may read?'],
-    ['code', `Run \`${words(40)}\`.\n\n\`\`\`sh\n${words(40)}\n\`\`\``],
-  ])('takes %s', (_, text) => {
-    expect(problemsOfAll([text])).toEqual([])
+    [1, 'a sentence of 31 words', `${words(31)}.`],
+    [0, '30 words', `${words(30)}.`],
+    [0, 'two short sentences', `${words(20)}. It is ${words(20)}.`],
+    [0, 'code', `Run \`${words(40)}\`.\n\n\`\`\`sh\n${words(40)}\n\`\`\``],
+    [1, '"of which"', 'It has two parts, of which one is old.'],
+    [1, '"what … is"', 'After a crash what was stored is there.'],
+    [0, 'a question', 'Who may read?'],
+    [1, 'a repeated word', 'It stores the the plant.'],
+  ])('finds %d problems in %s', (count, _, text) => {
+    expect(problemsOfAll([text])).toHaveLength(count)
   })
 
   test('counts the words of sentences, not those of headings, tables, code, phrases and labels', () => {

@@ -66,7 +66,7 @@ async function withFault() {
   return { ...rest, paths: { ...paths, '/plants': { ...others, get: anonymous } } }
 }
 
-// docs.test.ts proves that the executable serves the same document.
+// pages.test.ts proves that the executable serves the same document.
 describe.skipIf(EXECUTABLE !== undefined).each([
   { name: 'Redocly', lint: redocly },
   { name: 'Spectral', lint: spectral },

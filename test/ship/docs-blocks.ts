@@ -25,7 +25,6 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   'apt install': 'changes the machine; packages.test.ts installs, upgrades and removes packages',
   'dnf install': 'needs Fedora or RHEL; packages.test.ts does the same with rpm',
   'runuser -u plantstore': 'needs the user of a package; packages.test.ts runs it',
-  'git clone': 'needs the network, and minutes to build',
   gh: 'needs the published release',
   litestream: 'litestream.test.ts tries it beside a server',
   pg_repack: 'needs an extension',

@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { testLong } from '../fault/rounds.ts'
-import { BROWSER_TIMEOUT_MS, CHROMIUM, startBrowser } from '../http/support/browser.ts'
+import { BROWSER_TIMEOUT_MS, CHROMIUM, type Screen, startBrowser } from '../http/support/browser.ts'
 import { IS_LONG } from '../support/long.ts'
-import { lacks, program } from '../support/requirement.ts'
+import { lacks } from '../support/requirement.ts'
 import { until } from '../support/until.ts'
 import { copyProject } from './project-copy.ts'
 import { runIn, runWell } from './run.ts'
 
-const WORKFLOW = '.github/workflows/site.yml'
 const REPOSITORY = 'https://forge.example.org/plantstore'
 const BASE = '/plantstore/'
 const BUILD_TIMEOUT_MS = 900_000
@@ -18,10 +17,13 @@ const PICTURES = process.env.SITE_PICTURES
 
 /** The pages that are looked at: the start, a long table, diagrams, an error. */
 const PAGES = ['index', 'how-to/proxy', 'explanation/durability', 'errors/40901', 'reference/cli']
-const SCREENS = [375, 768, 1440].flatMap((width) => [
-  { width, height: 900, colorScheme: 'light' as const },
-  { width, height: 900, colorScheme: 'dark' as const },
-])
+const SCREENS = [375, 768, 1440].flatMap((width) =>
+  (['light', 'dark'] as const).map((colorScheme) => ({ viewport: { width, height: 900 }, colorScheme })),
+)
+const WIDE = { viewport: { width: 1440, height: 900 } }
+
+/** What a browser shows, and where the site is. */
+type Seen = Awaited<ReturnType<Awaited<ReturnType<typeof startBrowser>>['open']>> & Record<'origin' | 'url', string>
 
 /** Serves the site of a project below the base. */
 function serveSite(project: string) {
@@ -41,17 +43,10 @@ function serveSite(project: string) {
 /** Adds versions to the history of a copy of the project: one is older than the site, another one has a page of its own. */
 async function addVersions(project: string): Promise<void> {
   const git = 'git -c user.name=site -c user.email=site@localhost'
-  const commit = (...tags: readonly string[]) =>
-    runWell(
-      [
-        'sh',
-        '-ec',
-        `git add --all; ${git} commit -qm step; for tag; do ${git} tag -a -m "$tag" "$tag"; done`,
-        '-',
-        ...tags,
-      ],
-      project,
-    )
+  const commit = async (...tags: readonly string[]) => {
+    await runWell(['sh', '-ec', `git add --all; ${git} commit -qm step`], project)
+    for (const tag of tags) await runWell([...git.split(' '), 'tag', '-a', '-m', tag, tag], project)
+  }
   const file = (name: string) => Bun.file(join(project, name))
   const [script, page] = [file('docs/site/build.ts'), file('docs/tutorial.md')]
   const [scriptText, pageText] = [await script.text(), await page.text()]
@@ -82,14 +77,6 @@ async function searchFor(page: Page, text: string): Promise<readonly string[]> {
   return page.locator('.VPLocalSearchBox .result').allTextContents()
 }
 
-test.skipIf(lacks(program('actionlint')))('the workflow of the site passes actionlint', async () => {
-  expect(await runIn(['actionlint', '-no-color', '-oneline', WORKFLOW])).toEqual({
-    stdout: '',
-    stderr: '',
-    exitCode: 0,
-  })
-})
-
 describe.skipIf(!IS_LONG || lacks(CHROMIUM))('the site', () => {
   let copy: Awaited<ReturnType<typeof copyProject>> | undefined
   let [project, told] = ['', '']
@@ -119,82 +106,78 @@ describe.skipIf(!IS_LONG || lacks(CHROMIUM))('the site', () => {
     BUILD_TIMEOUT_MS,
   )
 
-  testLong(
-    'leads from version to version, and each searches its own pages',
-    async () => {
-      using site = serveSite(project)
-      await using browser = await startBrowser()
-      const { page, errors } = await browser.open({ viewport: { width: 1440, height: 900 }, only: site.origin })
-      const menu = page.locator('.VPNavBarMenu .VPFlyout')
-      const goTo = async (version: string, path: string) => {
-        await menu.hover()
-        await menu.getByRole('link', { name: version }).click()
-        await page.waitForURL(site.url + path)
-        expect(await menu.getByRole('button').textContent()).toContain(version)
-      }
+  const testSite = (title: string, screen: Screen, run: (seen: Seen) => Promise<void>) =>
+    testLong(
+      title,
+      async () => {
+        using site = serveSite(project)
+        await using browser = await startBrowser()
+        await run({ ...(await browser.open({ ...screen, only: site.origin })), ...site })
+      },
+      BROWSER_TIMEOUT_MS,
+    )
 
-      await page.goto(`${site.url}explanation/scale.html`)
+  testSite('leads from version to version, and each searches its own pages', WIDE, async ({ page, url, errors }) => {
+    const menu = page.locator('.VPNavBarMenu .VPFlyout')
+    const goTo = async (version: string, path: string) => {
       await menu.hover()
-      const versions = await menu.getByRole('link').allTextContents()
-      await goTo('v0.2.0', 'v0.2.0/')
-      const found = await searchFor(page, 'quokka')
-      await page.locator('.VPLocalSearchBox .result').first().click()
-      await page.waitForURL(`${site.url}v0.2.0/tutorial.html**`)
-      const source = await page.getByRole('link', { name: 'Source of this page' }).getAttribute('href')
-      await page.locator('.VPNavBarMenu').getByRole('link', { name: 'API' }).click()
-      await page.getByText('List plants').first().waitFor()
-      const api = new URL(page.url()).pathname
-      await page.goBack()
-      await goTo('main', '')
+      await menu.getByRole('link', { name: version }).click()
+      await page.waitForURL(url + path)
+      expect(await menu.getByRole('button').textContent()).toContain(version)
+    }
 
-      expect(versions.map((name) => name.trim())).toEqual(['main', 'v0.2.0'])
-      expect(told).toContain('There is no site of v0.1.0')
-      expect([found.length, source, api]).toEqual([
-        1,
-        `${REPOSITORY}/blob/v0.2.0/docs/tutorial.md`,
-        `${BASE}v0.2.0/openapi.html`,
-      ])
-      expect(await searchFor(page, 'quokka')).toEqual([])
-      expect(errors).toEqual([])
-    },
-    BROWSER_TIMEOUT_MS,
-  )
+    await page.goto(`${url}explanation/scale.html`)
+    await menu.hover()
+    const versions = await menu.getByRole('link').allTextContents()
+    await goTo('v0.2.0', 'v0.2.0/')
+    const found = await searchFor(page, 'quokka')
+    await page.locator('.VPLocalSearchBox .result').first().click()
+    await page.waitForURL(`${url}v0.2.0/tutorial.html**`)
+    const source = await page.getByRole('link', { name: 'Source of this page' }).getAttribute('href')
+    await page.locator('.VPNavBarMenu').getByRole('link', { name: 'API' }).click()
+    await page.getByText('List plants').first().waitFor()
+    const api = new URL(page.url()).pathname
+    await page.goBack()
+    await goTo('main', '')
 
-  testLong.each(SCREENS)(
-    'fits $width px, $colorScheme, and asks no other host',
-    async ({ width, height, colorScheme }) => {
-      using site = serveSite(project)
-      await using browser = await startBrowser()
-      const { page, errors, requests } = await browser.open({
-        viewport: { width, height },
-        colorScheme,
-        only: site.origin,
-      })
-      for (const name of PAGES) {
-        await page.goto(`${site.url}${name}.html`)
-        await page.locator('.vp-doc h1').waitFor()
-        for (const diagram of await page.locator('.vp-doc .diagram').all()) await diagram.locator('svg').waitFor()
-        if (PICTURES)
-          await page.screenshot({ path: join(PICTURES, `${name.replace('/', '-')}-${width}-${colorScheme}.png`) })
-        expect([name, await page.evaluate<number>('document.documentElement.scrollWidth')]).toEqual([name, width])
-        expect(await page.evaluate<boolean>('document.documentElement.classList.contains("dark")')).toBe(
-          colorScheme === 'dark',
-        )
-      }
+    expect(versions.map((name) => name.trim())).toEqual(['main', 'v0.2.0'])
+    expect(told).toContain('There is no site of v0.1.0')
+    expect(found.length).toBe(1)
+    expect(source).toBe(`${REPOSITORY}/blob/v0.2.0/docs/tutorial.md`)
+    expect(api).toBe(`${BASE}v0.2.0/openapi.html`)
+    expect(await searchFor(page, 'quokka')).toEqual([])
+    expect(errors).toEqual([])
+  })
 
-      expect(errors).toEqual([])
-      expect(requests.filter((request) => !request.includes(` ${site.origin}/`))).toEqual([])
-    },
-    BROWSER_TIMEOUT_MS,
-  )
+  for (const screen of SCREENS) {
+    const { colorScheme, viewport } = screen
+    testSite(
+      `fits ${viewport.width} px, ${colorScheme}, and asks no other host`,
+      screen,
+      async ({ page, url, ...seen }) => {
+        for (const name of PAGES) {
+          await page.goto(`${url}${name}.html`)
+          await page.locator('.vp-doc h1').waitFor()
+          for (const diagram of await page.locator('.vp-doc .diagram').all()) await diagram.locator('svg').waitFor()
+          const picture = `${name.replace('/', '-')}-${viewport.width}-${colorScheme}.png`
+          if (PICTURES) await page.screenshot({ path: join(PICTURES, picture) })
+          const width = await page.evaluate<number>('document.documentElement.scrollWidth')
+          const isDark = await page.evaluate<boolean>('document.documentElement.classList.contains("dark")')
+          expect([name, width, isDark]).toEqual([name, viewport.width, colorScheme === 'dark'])
+        }
 
-  testLong(
+        expect(seen.errors).toEqual([])
+        expect(seen.requests.filter((request) => !request.includes(` ${seen.origin}/`))).toEqual([])
+      },
+    )
+  }
+
+  const screen = { permissions: ['clipboard-read', 'clipboard-write'] }
+  testSite(
     'finds an error by its message, copies code, and leads to the source of a page',
-    async () => {
-      using site = serveSite(project)
-      await using browser = await startBrowser()
-      const { page } = await browser.open({ permissions: ['clipboard-read', 'clipboard-write'] })
-      await page.goto(`${site.url}tutorial.html`)
+    screen,
+    async ({ page, url }) => {
+      await page.goto(`${url}tutorial.html`)
       await searchFor(page, 'You have a plant with this id already')
       await page.locator('.VPLocalSearchBox .result').first().click()
       await page.getByRole('heading', { name: 'Error 40901' }).waitFor()
@@ -204,6 +187,5 @@ describe.skipIf(!IS_LONG || lacks(CHROMIUM))('the site', () => {
       expect(source).toBe(`${REPOSITORY}/edit/main/src/http/answers.ts`)
       expect(await page.evaluate<string>('navigator.clipboard.readText()')).toStartWith('HTTP/1.1 409\n')
     },
-    BROWSER_TIMEOUT_MS,
   )
 })

@@ -16,7 +16,7 @@ interface Step {
   readonly with?: Readonly<Record<string, string>>
 }
 
-export const WORKFLOWS = ['check', 'release'] as const
+export const WORKFLOWS = ['check', 'release', 'site'] as const
 
 /** The path of a GitHub workflow. */
 export const pathOfWorkflow = (name: (typeof WORKFLOWS)[number]): string =>

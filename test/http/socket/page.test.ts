@@ -1,42 +1,13 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect } from 'bun:test'
 import { join } from 'node:path'
-import { testLong } from '../../fault/rounds.ts'
-import { serve } from '../../support/executable.ts'
-import { makeFolder } from '../../support/folder.ts'
 import { IS_LONG } from '../../support/long.ts'
 import { addPlants } from '../../support/many-plants.ts'
-import { lacks } from '../../support/requirement.ts'
-import { createTokenIn } from '../../support/tokens.ts'
 import { until } from '../../support/until.ts'
-import { BROWSER_TIMEOUT_MS, CHROMIUM } from '../support/browser.ts'
+import { BROWSER_TIMEOUT_MS } from '../support/browser.ts'
 import { HOSTILE_TEXTS, hostile } from '../support/hostile.ts'
-import {
-  accessibilityProblems,
-  button,
-  downloaded,
-  field,
-  focusedRow,
-  names,
-  recordTexts,
-  row,
-  rows,
-  scrollWidth,
-  search,
-  send,
-  sharedBrowser,
-  signIn,
-  smallTargets,
-  status,
-  stored,
-  testPage,
-  told,
-  urlOf,
-  withoutRefusals,
-} from '../support/page.ts'
-import { startService } from '../support/service.ts'
-import { SOCKET_TRANSPORTS } from '../support/transports.ts'
+import { pageTests, urlOf, withoutRefusals } from '../support/page.ts'
 
-const browser = sharedBrowser()
+const { testPage } = pageTests()
 
 const LIGHT = { colorScheme: 'light', background: 'rgb(241, 245, 240)' } as const
 const DARK = { colorScheme: 'dark', background: 'rgb(13, 20, 16)' } as const
@@ -62,156 +33,137 @@ const HEAP_GROWTH_MAX_BYTES = 5 * 1024 ** 2
 
 const LARGE = ['-9223372036854775808', '9007199254740993', '9223372036854775807']
 
-describe.concurrent.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('the page in a browser, $name', (transport) => {
-  test.each(SCREENS)(
-    'signs in, shows, adds, deletes and restores plants, and signs out, at $name',
-    async ({ name, background, ...screen }) => {
-      await using service = await startService(transport)
-      const { page, requests, errors, violations } = await browser.open({
-        ...screen,
-        only: urlOf(service).slice(0, -1),
-      })
-      const problems: string[] = []
-      const look = async (moment: string) => {
-        if (PICTURES) await page.screenshot({ path: join(PICTURES, `${name}, ${moment}.png`) })
-        const small = screen.viewport.width < PHONE_MAX_PX ? await smallTargets(page) : []
-        const wide = (await scrollWidth(page)) === screen.viewport.width ? [] : ['scrolls to the side']
-        for (const each of [...(await accessibilityProblems(page)), ...small, ...wide])
-          problems.push(`${moment}: ${each}`)
-      }
+describe.concurrent('the page in a browser', () => {
+  for (const { name, background, ...screen } of SCREENS)
+    testPage(
+      `signs in, shows, adds, deletes and restores plants, and signs out, at ${name}`,
+      async (begin) => {
+        const { service, page, requests, errors, violations, ui } = await begin({ screen, isClosed: true })
+        const problems: string[] = []
+        const look = async (moment: string) => {
+          if (PICTURES) await page.screenshot({ path: join(PICTURES, `${name}, ${moment}.png`) })
+          const small = screen.viewport.width < PHONE_MAX_PX ? await ui.smallTargets() : []
+          const wide = (await ui.scrollWidth()) === screen.viewport.width ? [] : ['scrolls to the side']
+          for (const each of [...(await ui.accessibilityProblems()), ...small, ...wide])
+            problems.push(`${moment}: ${each}`)
+        }
 
-      await page.goto(urlOf(service))
-      await look('start')
-      await page.getByText('The operator of this server makes one').waitFor()
-      await signIn(page, 'plst_wrong')
-      await page.getByRole('alert').getByText('The server does not accept this token. Check that you have').waitFor()
-      await look('refused')
-      await signIn(page, service.token)
-      await page.getByText('You have no plants yet.').waitFor()
-      await look('empty')
-      await button(page, 'Add your first plant').click()
-      await send(page, { Id: '7', Name: ' ' })
-      await page.getByText('Give the plant a name, with at least one letter.').waitFor()
-      await send(page, { Id: '5.5', Name: 'Moss' })
-      await page.getByText('The id is a whole number, like 4').waitFor()
-      await send(page, { Id: '9223372036854775808' })
-      await page.getByText('The id is too far from 0').waitFor()
-      await send(page, { Id: '' })
-      await page.getByText('Give the plant an id').waitFor()
-      await send(page, { Id: '9007199254740995', 'Tag (optional)': 'shade' })
-      await told(page, 'Added “Moss”.')
-      const left = await field(page, 'Name').inputValue()
-      for (const id of LARGE) await service.create(`{"id":${id},"name":"Exact ${id}"}`)
-      addPlants(service.database, 60)
-      await service.create({ id: 0, name: 'مرحبا', tag: 'שלום' })
-      await send(page, { Id: '2', Name: 'Ivy' })
-      await page
-        .getByText('You have a plant with this id already, “Monstera 2” (evergreen). Choose another id.')
-        .waitFor()
-      const wrong = await page.evaluate<string>('document.querySelector("[aria-invalid]").name')
-      const stale = await status(page).textContent()
-      await look('taken')
-      await button(page, 'Close').click()
-      await page.reload()
-      await page.getByText('Exact -9223372036854775808').waitFor()
-      const shown = await page.content()
-      const idLines = await page.evaluate<number>(
-        `((range) => { range.selectNodeContents(document.querySelector('td.id')); return range.getClientRects().length })(document.createRange())`,
-      )
-      await look('plants')
+        await page.goto(urlOf(service))
+        await look('start')
+        await ui.see('The operator of this server makes one')
+        await ui.signIn('plst_wrong')
+        await page.getByRole('alert').getByText('The server does not accept this token. Check that you have').waitFor()
+        await look('refused')
+        await ui.signIn(service.token)
+        await ui.see('You have no plants yet.')
+        await look('empty')
+        await ui.click('Add your first plant')
+        await ui.send({ Id: '7', Name: ' ' })
+        await ui.see('Give the plant a name, with at least one letter.')
+        await ui.send({ Id: '5.5', Name: 'Moss' })
+        await ui.see('The id is a whole number, like 4')
+        await ui.send({ Id: '9223372036854775808' })
+        await ui.see('The id is too far from 0')
+        await ui.send({ Id: '' })
+        await ui.see('Give the plant an id')
+        await ui.send({ Id: '9007199254740995', 'Tag (optional)': 'shade' })
+        await ui.told('Added “Moss”.')
+        const left = await ui.field('Name').inputValue()
+        for (const id of LARGE) await service.create(`{"id":${id},"name":"Exact ${id}"}`)
+        addPlants(service.database, 60)
+        await service.create({ id: 0, name: 'مرحبا', tag: 'שלום' })
+        await ui.send({ Id: '2', Name: 'Ivy' })
+        await ui.see('You have a plant with this id already, “Monstera 2” (evergreen). Choose another id.')
+        const wrong = await page.evaluate<string>('document.querySelector("[aria-invalid]").name')
+        const stale = await ui.status().textContent()
+        await look('taken')
+        await ui.click('Close')
+        await page.reload()
+        await ui.see('Exact -9223372036854775808')
+        const shown = await page.content()
+        const idLines = await page.evaluate<number>(
+          `((range) => { range.selectNodeContents(document.querySelector('td.id')); return range.getClientRects().length })(document.createRange())`,
+        )
+        await look('plants')
 
-      await button(page, 'Delete plant 2').click()
-      await told(page, 'Deleted “Monstera 2” (evergreen).')
-      await look('deleted')
-      const deleted = await service.get(2)
-      await button(page, 'Undo the delete of plant 2').click()
-      await told(page, 'Restored “Monstera 2” (evergreen).')
-      const restored = await service.get(2)
-      await page.getByRole('checkbox', { name: 'Select plant 3', exact: true }).check()
-      await page.getByRole('checkbox', { name: 'Select plant 4', exact: true }).check()
-      await look('selected')
-      await button(page, 'Delete selected').click()
-      await told(page, 'Deleted 2 plants.')
-      expect(await focusedRow(page)).toBe('5')
-      const gone = [await service.get(3), await service.get(4)]
-      await page.getByText('Deleted in this tab: 2 plants').click()
-      await look('deleted plants')
-      await button(page, 'Restore all').click()
-      await told(page, 'Restored 2 plants.')
-      await until('the page is read again', async () => (await rows(page)).length === 50)
-      const first = await rows(page)
-      await button(page, 'Next').click()
-      await row(page, LARGE[2] ?? '').waitFor()
-      const second = await rows(page)
-      await search(page).fill('EXACT 9007')
-      const filtered = await rows(page)
-      await look('filtered')
-      await search(page).fill('Yucca')
-      await page.getByText('No plant here contains “Yucca”.').waitFor()
-      await look('without a match')
-      await button(page, 'Search all pages').click()
-      await page.getByText('On all pages: 0 plants with “Yucca” among 65.').waitFor()
-      await button(page, 'Show all').click()
-      await row(page, LARGE[1] ?? '')
-        .getByRole('link')
-        .click()
-      await button(page, 'Delete').waitFor()
-      await look('one plant')
-      await page.keyboard.press('?')
-      await page.getByRole('dialog').waitFor()
-      await look('keys')
-      await page.keyboard.press('Escape')
-      await button(page, 'Upload').click()
-      await button(page, 'Edit').click()
-      await look('edit')
-      const lines = await Bun.file(await downloaded(page)).text()
-      const listed = await service.list('?include=id')
-      await button(page, 'Sign out').click()
-      await page.getByLabel('Access token').waitFor()
+        await ui.deletes(2, '“Monstera 2” (evergreen)')
+        await look('deleted')
+        await ui.undoes(2, '“Monstera 2” (evergreen)')
+        await page.getByRole('checkbox', { name: 'Select plant 3', exact: true }).check()
+        await page.getByRole('checkbox', { name: 'Select plant 4', exact: true }).check()
+        await look('selected')
+        await ui.click('Delete selected')
+        await ui.told('Deleted 2 plants.')
+        expect(await ui.focusedRow()).toBe('5')
+        await page.getByText('Deleted in this tab: 2 plants').click()
+        await look('deleted plants')
+        await ui.click('Restore all')
+        await ui.told('Restored 2 plants.')
+        await until('the page is read again', async () => (await ui.rows()).length === 50)
+        const first = await ui.rows()
+        await ui.click('Next')
+        await ui.row(LARGE[2] ?? '').waitFor()
+        const second = await ui.rows()
+        await ui.search().fill('EXACT 9007')
+        const filtered = await ui.rows()
+        await look('filtered')
+        await ui.search().fill('Yucca')
+        await ui.see('No plant here contains “Yucca”.')
+        await look('without a match')
+        await ui.click('Search all pages')
+        await ui.see('On all pages: 0 plants with “Yucca” among 65.')
+        await ui.click('Show all')
+        await page.getByRole('link', { name: `Exact ${LARGE[1]}` }).click()
+        await ui.button('Delete').waitFor()
+        await look('one plant')
+        await page.keyboard.press('?')
+        await page.getByRole('dialog').waitFor()
+        await look('keys')
+        await page.keyboard.press('Escape')
+        await ui.click('Upload')
+        await ui.click('Edit')
+        await look('edit')
+        const lines = await Bun.file(await ui.downloaded()).text()
+        const listed = await service.list('?include=id')
+        await ui.click('Sign out')
+        await page.getByLabel('Access token').waitFor()
 
-      expect([wrong, left, stale, idLines]).toEqual(['id', '', '', 1])
-      expect(shown).not.toContain(service.token)
-      expect([deleted, ...gone].map(({ status }) => status)).toEqual([404, 404, 404])
-      expect(restored.body).toEqual({ name: 'Monstera 2', tag: 'evergreen' })
-      expect(filtered).toEqual([['9007199254740993', 'Exact 9007199254740993', '']])
-      expect([first.length, first.concat(second).length]).toEqual([50, 65])
-      expect(lines).toBe(listed.text.slice(1, -1).replaceAll('},{', '}\n{').concat('\n'))
-      expect(first.concat(second).map(([id]) => id)).toEqual(
-        [...lines.matchAll(/^\{"id":(-?\d+)/gm)].map(([, id]) => id),
-      )
-      expect(await stored(page)).toEqual(['{}', '{}'])
-      expect(await page.evaluate<string>('getComputedStyle(document.body).backgroundColor')).toBe(background)
-      expect(problems).toEqual([])
-      expect(withoutRefusals(errors)).toEqual([])
-      expect(await violations()).toEqual([])
-      expect(requests.filter((request) => !/^\w+ (?:blob:)?http:\/\/127\.0\.0\.1:/.test(request))).toEqual([])
-    },
-    SCREENS.length * BROWSER_TIMEOUT_MS,
-  )
+        expect([wrong, left, stale, idLines]).toEqual(['id', '', '', 1])
+        expect(shown).not.toContain(service.token)
+        expect(filtered).toEqual([['9007199254740993', 'Exact 9007199254740993', '']])
+        expect([first.length, first.concat(second).length]).toEqual([50, 65])
+        expect(lines).toBe(listed.text.slice(1, -1).replaceAll('},{', '}\n{').concat('\n'))
+        expect(first.concat(second).map(([id]) => id)).toEqual(
+          [...lines.matchAll(/^\{"id":(-?\d+)/gm)].map(([, id]) => id),
+        )
+        expect(await page.evaluate<string>('getComputedStyle(document.body).backgroundColor')).toBe(background)
+        expect(problems).toEqual([])
+        expect(withoutRefusals(errors)).toEqual([])
+        expect(await violations()).toEqual([])
+        expect(requests.filter((request) => !/^\w+ (?:blob:)?http:\/\/127\.0\.0\.1:/.test(request))).toEqual([])
+      },
+      { timeoutMs: SCREENS.length * BROWSER_TIMEOUT_MS },
+    )
 
-  testPage('shows hostile names and tags as text', async () => {
-    await using service = await startService(transport)
+  testPage('shows hostile names and tags as text', async (begin) => {
     const plants = Array.from({ length: IS_LONG ? 300 : 2 * HOSTILE_TEXTS }, (_, id) => ({ id, ...hostile(id) }))
-    for (const plant of plants) expect((await service.create(plant)).status).toBe(200)
-    const { page, requests, errors, violations } = await browser.open({
-      viewport: { width: 390, height: 844 },
-    })
+    const start = { plants, screen: { viewport: { width: 390, height: 844 } }, isClosed: true }
+    const { service, page, requests, errors, violations, ui } = await begin(start)
     page.on('dialog', (dialog) => errors.push(dialog.message()))
 
-    await page.goto(urlOf(service))
-    await signIn(page, service.token)
+    await ui.visit(service)
     const shown: (readonly string[])[] = []
     for (let number = 1; shown.length < plants.length; number++) {
       await page.getByText(`Page ${number}`, { exact: true }).waitFor()
-      await row(page, shown.length).waitFor()
-      shown.push(...(await rows(page)))
-      if (shown.length < plants.length) await button(page, 'Next').click()
+      await ui.row(shown.length).waitFor()
+      shown.push(...(await ui.rows()))
+      if (shown.length < plants.length) await ui.click('Next')
     }
-    const width = await scrollWidth(page)
+    const width = await ui.scrollWidth()
     await page.goto(`${urlOf(service)}#/plants/0`)
     await page.getByRole('heading', { name: plants[0]?.name ?? '' }).waitFor()
-    await button(page, 'Delete').click()
-    await told(page, plants[0]?.name ?? '')
+    await ui.click('Delete')
+    await ui.told(plants[0]?.name ?? '')
 
     const asShown = (name: string) => (name.trim() === '' ? `“${name}”` : name)
     expect(shown).toEqual(plants.map(({ id, name, tag }) => [String(id), asShown(name), tag]))
@@ -222,96 +174,74 @@ describe.concurrent.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('the page in
     expect(requests.filter((request) => !request.includes(` ${urlOf(service)}`))).toEqual([])
   })
 
-  testLong(
+  testPage(
     'says nothing wrong over a line of 20 kB/s that takes 2 s',
-    async () => {
-      await using service = await startService(transport)
-      addPlants(service.database, 120)
-      const { page } = await browser.open()
-      const said = await recordTexts(page, ['no plants', 'No plant', 'cannot be reached', 'could not'])
+    async (begin) => {
+      const { service, page, ui } = await begin({ plants: 120, screen: {}, isClosed: true })
+      const said = await ui.recordTexts(['no plants', 'No plant', 'cannot be reached', 'could not'])
       const session = await page.context().newCDPSession(page)
+      const line = { offline: false, latency: 2000, downloadThroughput: 20_000, uploadThroughput: 20_000 }
       await session.send('Network.enable')
-      await session.send('Network.emulateNetworkConditions', {
-        offline: false,
-        latency: 2000,
-        downloadThroughput: 20_000,
-        uploadThroughput: 20_000,
-      })
+      await session.send('Network.emulateNetworkConditions', line)
 
-      await page.goto(urlOf(service))
-      await signIn(page, service.token)
-      await page.getByText('Loading your plants…').waitFor()
-      await row(page, 50).waitFor()
-      const pages: unknown[] = []
-      for (const number of [1, 2, 3]) {
+      await ui.visit(service)
+      await ui.see('Loading your plants…')
+      await ui.row(50).waitFor()
+      const shown = async () => [await page.getByText(/^Page \d$/).textContent(), (await ui.names())[0]]
+      const pages = [await shown()]
+      for (const number of [2, 3]) {
+        await ui.click('Next')
+        pages.push(await shown())
         await page.getByText(`Page ${number}`, { exact: true }).waitFor()
-        pages.push((await names(page))[0])
-        if (number < 3) await button(page, 'Next').click()
-        else break
-        pages.push(await page.getByText(/^Page \d$/).textContent(), (await names(page))[0])
+        pages.push(await shown())
       }
-      await button(page, 'Delete plant 101').click()
-      await told(page, 'Deleted “Monstera 101”.')
-      await button(page, 'Undo the delete of plant 101').click()
-      await told(page, 'Restored “Monstera 101”.')
+      await ui.deletes(101, '“Monstera 101”')
+      await ui.undoes(101, '“Monstera 101”')
 
-      expect(pages).toEqual([
-        'Monstera 1',
-        'Page 1',
-        'Monstera 1',
-        'Monstera 51',
-        'Page 2',
-        'Monstera 51',
-        'Monstera 101',
-      ])
+      const [first, second, third] = [1, 2, 3].map((number) => [`Page ${number}`, `Monstera ${number * 50 - 49}`])
+      expect(pages).toEqual([first, first, second, second, third].map((each) => each ?? []))
       expect(await said()).toEqual([])
     },
-    2 * BROWSER_TIMEOUT_MS,
+    { timeoutMs: 2 * BROWSER_TIMEOUT_MS, isLong: true },
   )
 })
 
-testLong(
+testPage(
   'a million plants leave the memory of the tab bounded',
-  async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const token = await createTokenIn(database)
-    addPlants(database, 1_000_000)
-    await using server = await serve(database)
-    const { page } = await browser.open()
+  async (begin) => {
+    const { page, ui } = await begin({ plants: 1_000_000, screen: {} })
     const session = await page.context().newCDPSession(page)
-    const heapBytes = async () => {
+    const heaps: number[] = []
+    const measureHeap = async () => {
       await session.send('HeapProfiler.collectGarbage')
-      return (await session.send('Runtime.getHeapUsage')).usedSize
+      heaps.push((await session.send('Runtime.getHeapUsage')).usedSize)
     }
+    const within = { timeout: 300_000 }
 
-    await page.goto(server.url)
-    await signIn(page, token)
     await page.getByText('Monstera 50', { exact: true }).waitFor()
-    const before = await heapBytes()
+    await measureHeap()
     for (let number = 2; number <= 100; number++) {
-      await button(page, 'Next').click()
+      await ui.click('Next')
       await page.getByText(`Monstera ${number * 50}`, { exact: true }).waitFor()
     }
-    const walked = await heapBytes()
-    await search(page).fill('9999')
-    await button(page, 'Search all pages').click()
-    await page.getByText('On all pages: 280 plants with “9999” among 1,000,000.').waitFor({ timeout: 300_000 })
-    await button(page, 'Show all').click()
-    await button(page, 'Count all plants').click()
-    await page.getByText('1,000,000 plants in all.').waitFor({ timeout: 300_000 })
-    const searched = await heapBytes()
-    const downloading = page.waitForEvent('download', { timeout: 300_000 })
-    await button(page, 'Download all').click()
+    await measureHeap()
+    await ui.search().fill('9999')
+    await ui.click('Search all pages')
+    await page.getByText('On all pages: 280 plants with “9999” among 1,000,000.').waitFor(within)
+    await ui.click('Show all')
+    await ui.click('Count all plants')
+    await page.getByText('1,000,000 plants in all.').waitFor(within)
+    await measureHeap()
+    const downloading = page.waitForEvent('download', within)
+    await ui.click('Download all')
     const path = await (await downloading).path()
-    const downloaded = await heapBytes()
+    await measureHeap()
 
     const lines = (await Bun.file(path).text()).split('\n')
-    const heaps = [before, walked, searched, downloaded]
     console.log(`heap: ${heaps.map((bytes) => Math.round(bytes / 1024)).join(', ')} KiB`)
     expect(lines.length).toBe(1_000_001)
     expect(JSON.parse(lines.at(-2) ?? '')).toEqual({ id: 1_000_000, name: 'Monstera 1000000', tag: 'evergreen' })
-    expect(Math.max(...heaps) - before).toBeLessThan(HEAP_GROWTH_MAX_BYTES)
+    expect(Math.max(...heaps) - (heaps[0] ?? 0)).toBeLessThan(HEAP_GROWTH_MAX_BYTES)
   },
-  1_200_000,
+  { timeoutMs: 1_200_000, isLong: true },
 )

@@ -56,17 +56,3 @@ async function watch(context: BrowserContext, only?: string) {
       globalThis.violations.push(effectiveDirective + ' ' + blockedURI))`)
   return { page, requests, errors, violations: () => page.evaluate<readonly string[]>('globalThis.violations') }
 }
-
-/** A page with an origin of its own, and the paths that its server was asked for. */
-export function startPage(html = '') {
-  const asked: string[] = []
-  const server = Bun.serve({
-    hostname: '127.0.0.1',
-    port: 0,
-    fetch(request) {
-      asked.push(new URL(request.url).pathname)
-      return new Response(html, { headers: { 'content-type': 'text/html' } })
-    },
-  })
-  return { origin: server.url.origin, asked, [Symbol.dispose]: () => void server.stop(true) }
-}

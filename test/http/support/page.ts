@@ -1,84 +1,129 @@
 import { afterAll, expect, test } from 'bun:test'
 import axe from 'axe-core'
 import type { Page, Route } from 'playwright-core'
-import { BROWSER_TIMEOUT_MS, type Screen, startBrowser } from './browser.ts'
-import type { Service } from './service.ts'
+import { IS_LONG } from '../../support/long.ts'
+import { addPlants } from '../../support/many-plants.ts'
+import { lacks } from '../../support/requirement.ts'
+import { BROWSER_TIMEOUT_MS, CHROMIUM, type Screen, startBrowser } from './browser.ts'
+import { type Service, startService } from './service.ts'
+import { type ServiceOptions, SOCKET_TRANSPORTS, type Transport } from './transports.ts'
 
-/** Registers a test that takes the time of a browser. */
-export const testPage = (title: string, run: () => Promise<void>) => test(title, run, BROWSER_TIMEOUT_MS)
-
-interface SignedIn {
-  /** The write token of user `me` if left out. */
-  readonly token?: string
+/** How a test of the page begins: on an empty store, signed in with the write token of user `me`, in the profile that is kept. */
+interface Start extends ServiceOptions {
+  /** The plants of `me`: how many, or each, as an object, its JSON, or a name, whose place is its id. */
+  readonly plants?: number | readonly (string | object)[]
+  /** A profile of its own for a screen. */
   readonly screen?: Screen
+  /** Leaves opening the page to the test. */
+  readonly isClosed?: boolean
 }
 
 /**
- * A browser for all tests of a file. A page for a screen has a profile of its own. Others close the one before, so tests that open
- * them run one after the other.
+ * Registers tests of the page, with a browser for all tests of a file. Without a screen of its own a test closes the page of the
+ * one before, so such tests run one after the other.
  */
-export function sharedBrowser() {
+export function pageTests() {
   let started: ReturnType<typeof startBrowser> | undefined
   afterAll(async () => (await started)?.[Symbol.asyncDispose]())
   const open = async (screen?: Screen) => {
     started ??= startBrowser()
     const browser = await started
-    return screen ? browser.open(screen) : browser.reopen()
+    const watched = await (screen ? browser.open(screen) : browser.reopen())
+    return { ...watched, ui: uiOf(watched.page) }
   }
-  return {
-    open,
-    /** Opens the page of a service, and signs in. */
-    async signedIn(service: Service, { token = service.token, screen }: SignedIn = {}) {
-      const opened = await open(screen)
-      await opened.page.goto(urlOf(service))
-      await signIn(opened.page, token)
-      return opened
-    },
+  const begin = async (
+    transport: Transport,
+    { plants = [], screen, isClosed, ...options }: Start,
+    stack: AsyncDisposableStack,
+  ) => {
+    const service = stack.use(await startService(transport, options))
+    if (typeof plants === 'number') addPlants(service.database, plants)
+    else
+      for (const [index, plant] of plants.entries()) {
+        const isName = typeof plant === 'string' && !plant.startsWith('{')
+        expect((await service.create(isName ? { id: index + 1, name: plant } : plant)).status).toBe(200)
+      }
+    const opened = await open(screen)
+    if (!isClosed) await opened.ui.visit(service)
+    return { ...opened, service }
   }
+  type Begun = ReturnType<typeof begin>
+  type Run = (begin: (start?: Start) => Begun) => Promise<void>
+  /** Registers a test, which calls `begin` once. `bun run check` leaves out those that are long. */
+  const testPage = (title: string, run: Run, { timeoutMs = BROWSER_TIMEOUT_MS, isLong = false } = {}) =>
+    test.skipIf(lacks(CHROMIUM) || (isLong && !IS_LONG)).each(SOCKET_TRANSPORTS)(
+      `${title}, $name`,
+      async (transport) => {
+        await using stack = new AsyncDisposableStack()
+        await run((start = {}) => begin(transport, start, stack))
+      },
+      timeoutMs,
+    )
+  return { open, testPage }
+}
+
+/** Opens the page of a service, and signs in. */
+async function visit(page: Page, service: Service, token = service.token): Promise<void> {
+  await page.goto(urlOf(service))
+  await signIn(page, token)
 }
 
 export const urlOf = ({ port }: { readonly port: number }) => `http://127.0.0.1:${port}/`
 
-export const field = (page: Page, name: string) => page.getByRole('textbox', { name, exact: true })
-export const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
+const field = (page: Page, name: string) => page.getByRole('textbox', { name, exact: true })
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
+const click = (page: Page, name: string) => button(page, name).click()
+/** Waits until a text shows. */
+const see = (page: Page, text: string | RegExp) => page.getByText(text).waitFor()
 /** What happened last. */
-export const status = (page: Page) => page.getByRole('status')
+const status = (page: Page) => page.getByRole('status')
 /** Waits until the page tells that this has happened. */
-export const told = (page: Page, text: string) => status(page).getByText(text).waitFor()
-export const search = (page: Page) => page.getByRole('searchbox', { name: 'Find a plant' })
-export const row = (page: Page, id: number | string) => page.locator(`tr[data-id="${id}"]`)
+const told = (page: Page, text: string) => status(page).getByText(text).waitFor()
+const search = (page: Page) => page.getByRole('searchbox', { name: 'Find a plant' })
+const row = (page: Page, id: number | string) => page.locator(`tr[data-id="${id}"]`)
 
-export async function signIn(page: Page, token: string): Promise<void> {
+async function signIn(page: Page, token: string): Promise<void> {
   await page.getByLabel('Access token').fill(token)
   await button(page, 'Sign in').click()
 }
 
 /** Fills the form for a plant with what the keys of an object name, and sends it. */
-export async function send(page: Page, plant: Readonly<Record<string, string>>, submit = 'Add'): Promise<void> {
+async function send(page: Page, plant: Readonly<Record<string, string>>, submit = 'Add'): Promise<void> {
   for (const [name, text] of Object.entries(plant)) await field(page, name).fill(text)
   await button(page, submit).click()
 }
 
+/** Deletes a plant of the list, and waits until the page tells its name. */
+async function deletes(page: Page, id: number, plant: string): Promise<void> {
+  await click(page, `Delete plant ${id}`)
+  await told(page, `Deleted ${plant}.`)
+}
+
+async function undoes(page: Page, id: number, plant: string): Promise<void> {
+  await click(page, `Undo the delete of plant ${id}`)
+  await told(page, `Restored ${plant}.`)
+}
+
 /** The path of the file that the browser stores when one downloads all plants. */
-export async function downloaded(page: Page): Promise<string> {
+async function downloaded(page: Page): Promise<string> {
   const downloading = page.waitForEvent('download')
   await button(page, 'Download all').click()
   return (await downloading).path()
 }
 
 /** The texts of the cells of id, name and further fields. */
-export const rows = (page: Page) =>
+const rows = (page: Page) =>
   page.evaluate<readonly (readonly string[])[]>(
     `[...document.querySelectorAll('tbody tr')].map((row) =>
       [...row.cells].filter((cell) => cell.className !== 'buttons' && !cell.querySelector('input')).map((cell) => cell.textContent))`,
   )
-export const names = async (page: Page) => (await rows(page)).map(([, name]) => name)
+const names = async (page: Page) => (await rows(page)).map(([, name]) => name)
 
 /** The id of the plant whose row has the focus. */
-export const focusedRow = (page: Page) => page.evaluate<string | undefined>('document.activeElement.dataset.id')
-export const scrollWidth = (page: Page) => page.evaluate<number>('document.documentElement.scrollWidth')
+const focusedRow = (page: Page) => page.evaluate<string | undefined>('document.activeElement.dataset.id')
+const scrollWidth = (page: Page) => page.evaluate<number>('document.documentElement.scrollWidth')
 /** What the tab keeps, and what the browser keeps. */
-export const stored = (page: Page) =>
+const stored = (page: Page) =>
   page.evaluate<readonly [string, string]>('[sessionStorage, localStorage].map((area) => JSON.stringify(area))')
 
 /** What another client does to change a plant. */
@@ -88,13 +133,13 @@ export async function change(service: Service, id: number, name: string): Promis
 }
 
 /** Ends a pause, unless it has just ended by itself. */
-export const tryNow = (page: Page) =>
+const tryNow = (page: Page) =>
   page.evaluate(
     `[...document.querySelectorAll('.pause button')].find((each) => each.textContent === 'Try now')?.click()`,
   )
 
 /** Handles the next request with this method and path in another way. Resolves once that has happened. */
-export function onNext(page: Page, method: string, path: string, handle: (route: Route) => Promise<void>) {
+function onNext(page: Page, method: string, path: string, handle: (route: Route) => Promise<void>) {
   const { promise, resolve } = Promise.withResolvers<void>()
   let isDone = false
   const routed = page.route(
@@ -116,7 +161,7 @@ export async function loseAnswer(route: Route): Promise<void> {
 }
 
 /** Holds the next request with this method and path until it is released. */
-export async function hold(page: Page, method: string, path: string) {
+async function hold(page: Page, method: string, path: string) {
   const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   await onNext(page, method, path, async (route) => {
     begun.resolve()
@@ -127,7 +172,7 @@ export async function hold(page: Page, method: string, path: string) {
 }
 
 /** Lets a page record each time at which it says one of these texts. Must be called before the page is opened. */
-export async function recordTexts(page: Page, texts: readonly string[]) {
+async function recordTexts(page: Page, texts: readonly string[]) {
   await page.addInitScript(`
     globalThis.said = []
     new MutationObserver(() => {
@@ -138,7 +183,7 @@ export async function recordTexts(page: Page, texts: readonly string[]) {
 }
 
 /** What axe-core finds wrong on the page as it is. */
-export async function accessibilityProblems(page: Page): Promise<readonly string[]> {
+async function accessibilityProblems(page: Page): Promise<readonly string[]> {
   if (!(await page.evaluate<boolean>('"axe" in globalThis'))) await page.evaluate(axe.source)
   // A color is not what it will be while it changes.
   await page.evaluate('Promise.allSettled(document.getAnimations().map(({ finished }) => finished)).then(() => {})')
@@ -151,7 +196,7 @@ export async function accessibilityProblems(page: Page): Promise<readonly string
 const TARGET_PX = 44
 
 /** The names of buttons and boxes that are too small for a thumb. A label belongs to its box, and a cell to its link. */
-export const smallTargets = (page: Page) =>
+const smallTargets = (page: Page) =>
   page.evaluate<readonly string[]>(
     `[...document.querySelectorAll('button, input, summary, header a')]
       .filter((target) => target.checkVisibility() && !target.classList.contains('skip'))
@@ -163,3 +208,33 @@ export const smallTargets = (page: Page) =>
 /** A refusal of the server is on the console, too. */
 export const withoutRefusals = (errors: readonly string[]) =>
   errors.filter((error) => !/^Failed to load resource: the server responded with a status of 4\d\d/.test(error))
+
+const ACTIONS = {
+  ...{ field, button, click, status, told, see, search, row, signIn, visit, send, deletes },
+  ...{
+    undoes,
+    downloaded,
+    rows,
+    names,
+    focusedRow,
+    scrollWidth,
+    stored,
+    tryNow,
+    onNext,
+    hold,
+    recordTexts,
+    accessibilityProblems,
+    smallTargets,
+  },
+}
+type Bound<T> = {
+  [K in keyof T]: T[K] extends (page: Page, ...rest: infer Rest) => infer Result ? (...rest: Rest) => Result : never
+}
+
+/** What a person does on a page, and sees there. */
+type Act = (page: Page, ...rest: unknown[]) => unknown
+
+export const uiOf = (page: Page) =>
+  Object.fromEntries(
+    Object.entries(ACTIONS).map(([name, act]) => [name, (...rest: unknown[]) => (act as Act)(page, ...rest)]),
+  ) as Bound<typeof ACTIONS>

@@ -13,7 +13,6 @@ const store = (plant: Plant, edited: Plant | undefined) =>
     ? add(plant)
     : change([edited], async () => {
         await edit({ old: edited, new: plant })
-        set({ focused: plant.id })
         return `Changed to ${describePlant(plant)}.`
       })
 
