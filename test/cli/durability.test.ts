@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'bun:test'
-import { existsSync } from 'node:fs'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { startCluster } from '../support/postgres-cluster.ts'
 import { OWN_POSTGRES } from '../support/postgres-system.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE, traceLooks, traceSyncs } from '../support/strace.ts'
 import { refusalWith } from './support/answers.ts'
-import { makeDatabase, serveDatabase } from './support/database.ts'
+import { serveDatabase } from './support/database.ts'
 import { createPlant, statusOf } from './support/service-client.ts'
 
 const MANY = 100
@@ -58,14 +57,6 @@ describe.skipIf(lacks(STRACE))('what serve writes to disk before it answers', ()
     const seen = [...(await trace.end())].filter((path) => path.startsWith(server.database))
     expect(seen.sort()).toEqual([server.database, `${server.database}-shm`])
   })
-})
-
-test('--durability storage is refused for a file, and creates none', async () => {
-  using made = makeDatabase()
-  const refused = await made.run('token', 'create', '--user', 'me', '--durability', 'storage')
-
-  expect(refused).toEqual(refusalWith(2, '--durability storage is for PostgreSQL'))
-  expect(existsSync(made.database)).toBe(false)
 })
 
 test.skipIf(lacks(OWN_POSTGRES))(

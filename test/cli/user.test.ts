@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { USER_PAGE_ROWS } from '../../src/cli/commands/user.ts'
 import { queryAll, runSql } from '../store/sqlite/files.ts'
 import { serve } from '../support/executable.ts'
 import { MEMORY } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
-import { cellsOf, done } from './support/answers.ts'
+import { done } from './support/answers.ts'
 import { makeDatabase } from './support/database.ts'
 import { statusOf } from './support/service-client.ts'
 
@@ -20,22 +19,6 @@ async function makeUsers(...users: readonly string[]) {
   for (const user of users) await createTokenIn(made.database, user)
   return made
 }
-
-describe('user list', () => {
-  test('prints more users than a page has', async () => {
-    using made = await makeUsers('me')
-    runSql(
-      made.database,
-      `with recursive series (id) as (select 1 union all select id + 1 from series where id < ${USER_PAGE_ROWS})
-       insert into users (name, created_at_ms) select printf('u%05d', id), 0 from series`,
-    )
-    const all = ['me', ...Array.from({ length: USER_PAGE_ROWS }, (_, index) => `u${`${index + 1}`.padStart(5, '0')}`)]
-    const table = await made.run('user', 'list')
-
-    expect((await made.json('user', 'list')).map(({ user }: { readonly user: string }) => user)).toEqual(all)
-    expect(cellsOf(table.stdout).map(([user]) => user)).toEqual(['user', ...all])
-  })
-})
 
 const SECRET_NAMES = Array.from({ length: 60 }, (_, id) => `secret-plant-${id}-${'x'.repeat(id * 100)}`)
 
