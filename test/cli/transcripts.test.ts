@@ -6,6 +6,8 @@ import { readTranscripts, requirementsOf, runTranscript } from './support/transc
 
 const FOLDER = join(import.meta.dir, 'transcripts')
 const files = readdirSync(FOLDER).sort()
+/** Long, because a test waits for its lane first. */
+const TIMEOUT_MS = 600_000
 /** More at once would make a server slower than the 2 s for which `plantstore healthcheck` waits. */
 const lanes = [Promise.resolve(), Promise.resolve(), Promise.resolve(), Promise.resolve()]
 
@@ -18,13 +20,12 @@ function whenFree(run: () => Promise<void>): Promise<void> {
 
 describe.concurrent.each(files)('%s', (file) => {
   for (const transcript of readTranscripts(readFileSync(join(FOLDER, file), 'utf8'))) {
-    test.skipIf(lacks(...requirementsOf(transcript)))(transcript.title, () =>
-      whenFree(async () => {
-        const { expected, actual } = await runTranscript(transcript)
+    const play = async () => {
+      const { expected, actual } = await runTranscript(transcript)
 
-        expect(actual).toBe(expected)
-      }),
-    )
+      expect(actual).toBe(expected)
+    }
+    test.skipIf(lacks(...requirementsOf(transcript)))(transcript.title, () => whenFree(play), TIMEOUT_MS)
   }
 })
 
