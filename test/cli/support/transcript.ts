@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Glob } from 'bun'
-import { COMMAND, runPlantstore } from '../../support/executable.ts'
+import { COMMAND, EXECUTABLE, runPlantstore } from '../../support/executable.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { program, type Requirement } from '../../support/requirement.ts'
 import { MAY_CHANGE_USER } from '../../support/restricted.ts'
@@ -106,8 +106,8 @@ function makeStage() {
   const outside = makeFolder()
   const makeInside = (name: string) => mkdirSync(join(outside.path, name), { recursive: true }) ?? ''
   const [folder, state, bin] = [makeInside('folder'), makeInside('state'), makeInside('bin')]
-  const command = COMMAND.map((word) => `'${word}'`).join(' ')
-  writeFileSync(join(bin, 'plantstore'), `#!/bin/sh\nexec ${command} "$@"\n`, { mode: 0o755 })
+  if (EXECUTABLE) symlinkSync(EXECUTABLE, join(bin, 'plantstore'))
+  else writeFileSync(join(bin, 'plantstore'), `#!/bin/sh\nexec '${COMMAND.join("' '")}' "$@"\n`, { mode: 0o755 })
   const env = { PATH: `${bin}:${process.env.PATH}`, STATE: state }
   const functions = join(import.meta.dir, 'transcript.sh')
   return {
