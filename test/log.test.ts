@@ -89,28 +89,14 @@ describe.each(FORMATS)('a log in $name', ({ name, format }) => {
   })
 })
 
-describe('a log for people', () => {
-  test('describes a request in a sentence: status, operation and user', async () => {
-    const { log, text } = logger(await formatFor(false))
-    const request = { requestId: 'r-1', operation: 'listPlants', method: 'GET', path: '/plants', status: 200 }
-    log.info({ ...request, durationMs: 0.25, user: 'me', tokenId: 7 }, 'request')
-    log.info({ ...request, status: 401, durationMs: 1 }, 'request')
+test('a log for people has colours for the level and the status, if they are wanted', async () => {
+  const { log, text } = logger(await formatFor(true))
+  for (const status of [204, 404, 503]) log.info({ operation: 'other', status }, 'request')
 
-    expect(text().replace(/\d\d:\d\d:\d\d\.\d{3}/g, 'TIME')).toBe(
-      '[TIME] INFO: 200 listPlants in 0.25 ms: GET /plants, me with token 7 {"requestId":"r-1"}\n' +
-        '[TIME] INFO: 401 listPlants in 1 ms: GET /plants {"requestId":"r-1"}\n',
-    )
-  })
-
-  test('has colours for the level and the status, if they are wanted', async () => {
-    const { log, text } = logger(await formatFor(true))
-    for (const status of [204, 404, 503]) log.info({ operation: 'other', status }, 'request')
-
-    const colours = [...text().matchAll(/\[(\d+)m(\d{3})/g)].map(([, colour, status]) => [status, colour])
-    expect(colours).toEqual([
-      ['204', '32'],
-      ['404', '33'],
-      ['503', '31'],
-    ])
-  })
+  const colours = [...text().matchAll(/\[(\d+)m(\d{3})/g)].map(([, colour, status]) => [status, colour])
+  expect(colours).toEqual([
+    ['204', '32'],
+    ['404', '33'],
+    ['503', '31'],
+  ])
 })

@@ -1,38 +1,23 @@
 import { describe, expect, test } from 'bun:test'
-import { existsSync } from 'node:fs'
-import { runPlantstore, serve } from '../support/executable.ts'
-import { startCluster } from '../support/postgres-cluster.ts'
-import { OWN_POSTGRES } from '../support/postgres-system.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE, traceLooks, traceSyncs } from '../support/strace.ts'
-import { refusalWith } from './support/answers.ts'
-import { makeDatabase, serveDatabase } from './support/database.ts'
-import { createPlant, statusOf } from './support/service-client.ts'
+import { serveDatabase } from './support/database.ts'
+import { createPlant } from './support/service-client.ts'
 
 const MANY = 100
 
 describe.skipIf(lacks(STRACE))('what serve writes to disk before it answers', () => {
-  test.each<[string, readonly string[]]>([
-    ['by default', []],
-    ['with --durability full', ['--durability', 'full']],
-  ])('includes every create and delete, %s', async (_, flags) => {
+  test.each<[string, readonly string[], readonly ('sync' | 'answer')[]]>([
+    ['every create and delete by default', [], ['sync', 'answer', 'sync', 'answer']],
+    ['nothing with --durability normal', ['--durability', 'normal'], ['answer', 'answer']],
+  ])('is %s', async (_, flags, events) => {
     await using server = await serveWithPlant(flags)
     await using trace = await traceSyncs(server.pid)
 
     expect(await server.create(1)).toBe(200)
     expect(await server.delete(1)).toBe(204)
 
-    expect(await trace.end()).toEqual(['sync', 'answer', 'sync', 'answer'])
-  })
-
-  test('is nothing with --durability normal', async () => {
-    await using server = await serveWithPlant(['--durability', 'normal'])
-    await using trace = await traceSyncs(server.pid)
-
-    expect(await server.create(1)).toBe(200)
-    expect(await server.delete(1)).toBe(204)
-
-    expect(await trace.end()).toEqual(['answer', 'answer'])
+    expect(await trace.end()).toEqual([...events])
   })
 
   test('is one fsync for many creates at once', async () => {
@@ -60,26 +45,6 @@ describe.skipIf(lacks(STRACE))('what serve writes to disk before it answers', ()
     expect(seen.sort()).toEqual([server.database, `${server.database}-shm`])
   })
 })
-
-test('--durability storage is refused for a file, and creates none', async () => {
-  using made = makeDatabase()
-  const refused = await made.run('token', 'create', '--user', 'me', '--durability', 'storage')
-
-  expect(refused).toEqual(refusalWith(2, '--durability storage is for PostgreSQL'))
-  expect(existsSync(made.database)).toBe(false)
-})
-
-test.skipIf(lacks(OWN_POSTGRES))(
-  'serve takes PostgreSQL with fsync = off with --durability storage alone',
-  async () => {
-    using cluster = await startCluster({ fsync: 'off' })
-    const refused = await runPlantstore(['serve', '--listen', '127.0.0.1:0', '--database', cluster.url])
-    await using server = await serve(cluster.url, ['--durability', 'storage'])
-
-    expect(refused).toEqual(refusalWith(3, 'has fsync = off and may lose everything in a power failure'))
-    expect(await statusOf(server, '/readyz')).toBe(200)
-  },
-)
 
 /** A server that has written once: its connections are open, and its WAL has begun. */
 async function serveWithPlant(flags: readonly string[]) {

@@ -1,15 +1,12 @@
 import { describe, expect, test } from 'bun:test'
-import { readdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { run } from '../../src/cli/cli.ts'
-import { REFUSALS_TOLD_MAX } from '../../src/cli/commands/import.ts'
 import type { Io } from '../../src/cli/io.ts'
 import { LINE_EVERY_MS } from '../../src/cli/long-task.ts'
 import { queryAll, runSql } from '../store/sqlite/files.ts'
-import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { makeIo } from '../support/io.ts'
 import { addPlants } from '../support/many-plants.ts'
-import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { makeDatabase } from './support/database.ts'
 
@@ -38,21 +35,6 @@ const saidBy = ({ stderr }: { readonly stderr: string }): string[] =>
   stderr.split('\n').filter((line) => !/^(?:(?:\d+ %: )?[\d of]+ plants? (?:checked|imported)|)$/.test(line))
 
 describe.concurrent('import', () => {
-  test.each([REFUSALS_TOLD_MAX, REFUSALS_TOLD_MAX + 1])(
-    'names the first ones of %d refused lines, and counts all',
-    async (count) => {
-      using made = await makePlants()
-      const answer = await made.run([], '{}\n'.repeat(count) + lineOf({ user: 'me', id: 3, name: 'Fern' }))
-      const told = saidBy(answer)
-
-      expect(told.filter((line) => line.startsWith('line '))).toHaveLength(REFUSALS_TOLD_MAX)
-      expect(told.slice(REFUSALS_TOLD_MAX)).toEqual([
-        ...(count > REFUSALS_TOLD_MAX ? ['and 1 more.'] : []),
-        `plantstore: Of ${count + 1} lines ${count} are refused: nothing was imported.`,
-      ])
-    },
-  )
-
   describe('during which somebody creates one of its plants', () => {
     const lines = Array.from({ length: 10 }, (_, index) => lineOf({ user: 'me', id: index + 3, name: 'Ivy' })).join('')
     const createOne = (database: string) =>
@@ -136,43 +118,4 @@ describe.concurrent('import', () => {
       '',
     ])
   })
-
-  test.skipIf(lacks(MOUNTS))('ends with 3 and imports nothing without space for the staging table', async () => {
-    using disk = mountDisk(3 * 1024 ** 2)
-    using made = makeDatabase(disk.path)
-    await createTokenIn(made.database)
-    // More than is kept in memory.
-    const lines = Array.from({ length: 3000 }, (_, id) => lineOf({ user: 'me', id, name: 'x'.repeat(30_000) }))
-    const answer = await made.feed(lines.join(''), 'import')
-
-    expect([answer.stdout, answer.exitCode, saidBy(answer)]).toEqual([
-      '',
-      3,
-      [
-        `plantstore: The lines wait in ${made.folder} until all are checked, and there is no room for them: nothing was imported. Make room, and run the same command again.`,
-      ],
-    ])
-    expect(readdirSync(made.folder)).toEqual(['plantstore.db'])
-    expect(queryAll(made.database, 'select count(*) from plants')).toEqual([[0n]])
-  })
-
-  test.skipIf(lacks(MOUNTS)).each([
-    ['fail', ' with --on-conflict skip'],
-    ['replace', ''],
-  ])(
-    'ends with 3 without space, and says how many lines are in and how to go on: --on-conflict %s',
-    async (rule, option) => {
-      using disk = mountDisk(4_000_000)
-      using made = makeDatabase(disk.path)
-      await createTokenIn(made.database)
-      const lines = Array.from({ length: 15_000 }, (_, id) => lineOf({ user: 'me', id, name: 'x'.repeat(300) }))
-      const { stderr, exitCode } = await made.feed(lines.join(''), 'import', '--on-conflict', rule)
-      const stopped =
-        /^Stopped: (\d+) of 15000 lines are in\. Run the same command again(.*) to import the rest\.\nplantstore: The database is out of space or read-only /m
-      const [, told, advised] = stopped.exec(stderr) ?? []
-
-      expect([exitCode, advised]).toEqual([3, option])
-      expect(queryAll(made.database, 'select count(*) from plants')).toEqual([[BigInt(told ?? 0)]])
-    },
-  )
 })

@@ -1,12 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { LINE_EVERY_MS, showProgress } from '../../src/cli/long-task.ts'
-import { runOnTerminal } from '../support/terminal.ts'
-import { fillDatabase } from './support/database.ts'
-
-/** So many that a backup is still under way when its first batch is copied. */
-const MANY_PLANTS = 150_000
 
 /** A clock that the test turns, and what is told meanwhile. */
 function makeIo(terminal?: NodeJS.WritableStream) {
@@ -72,40 +66,5 @@ describe('progress', () => {
     expect(terminal.text()).toContain('25 % | 1 plant copied')
     expect(terminal.text()).toContain('█')
     expect(told).toEqual([])
-  })
-})
-
-describe('a command on a terminal', () => {
-  test('writes escape codes with TERM=xterm, and none with TERM=dumb', async () => {
-    using made = await fillDatabase(1)
-    const backUp = (term: string) =>
-      runOnTerminal(['backup', join(made.folder, term), '--database', made.database], { term })
-    const [xterm, dumb] = [await backUp('xterm'), await backUp('dumb')]
-
-    expect(xterm.text).toContain('\u001b')
-    expect(dumb.text).not.toContain('\u001b')
-    expect(dumb).toEqual({ text: expect.stringContaining(join(made.folder, 'dumb')), exitCode: 0 })
-  })
-
-  test('clears its bar before it says that Ctrl-C has stopped it', async () => {
-    using made = await fillDatabase(MANY_PLANTS)
-    const args = ['backup', join(made.folder, 'backup.db'), '--database', made.database]
-    const { text, exitCode } = await runOnTerminal(args, { interruptAt: 'plants copied' })
-
-    expect(exitCode).toBe(130)
-    expect(text.split('\u001b[2K').at(-1)).toBe('Stopped by SIGINT: nothing was made. Run the same command again.\r\n')
-  })
-
-  test('shows the control characters of a path on stdout as JSON escapes', async () => {
-    using made = await fillDatabase(1)
-    const [raw, escaped] = ['\u001b[2K\nDone.\u202e\u2028\u009b', String.raw`\u001b[2K\u000aDone.\u202e\u2028\u009b`]
-    const { text, exitCode } = await runOnTerminal(['backup', join(made.folder, raw), '--database', made.database], {
-      term: 'dumb',
-    })
-
-    expect({ text: text.split('\r\n').slice(1), exitCode }).toEqual({
-      text: [join(made.folder, escaped), ''],
-      exitCode: 0,
-    })
   })
 })

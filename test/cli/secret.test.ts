@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { LOG_LEVELS } from '../../src/log.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
-import { until } from '../support/until.ts'
 import { makeDatabase } from './support/database.ts'
 import { filesIn, OUTPUTS } from './support/outputs.ts'
 
@@ -144,18 +143,5 @@ describe('the text of a token', () => {
       expect([form, holdersOf(token, { place: `before ${form} behind` })]).toEqual([form, ['place']])
     const outputs = await used.outputs()
     expect(Object.entries(outputs).filter(([, text]) => text === '')).toEqual([['stderr', '']])
-  })
-
-  test('of the first token is only on stderr, once', async () => {
-    using made = makeDatabase()
-    await using server = await serve(made.database, ['--first-token', '--log-level', FINEST_LEVEL])
-    await until('the token is printed', () => server.stderr().includes('/docs'))
-    const [token = ''] = /plst_[0-9A-Za-z]{49}/.exec(server.stderr()) ?? []
-    await use(server.url, token)
-    await server.end()
-
-    expect(token).not.toBe('')
-    expect(holdersOf(token, { log: server.stdout(), files: filesIn(made.folder) })).toEqual([])
-    expect(server.stderr().match(/^ +plst_/gm)).toHaveLength(1)
   })
 })

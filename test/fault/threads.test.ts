@@ -75,7 +75,7 @@ describe('a server with three threads', () => {
     // Twice, so that every thread has it in its cache.
     expect(statusesOf([...(await listAll()), ...(await listAll())])).toEqual([200])
 
-    await service.run('token', 'revoke', '--yes', String((await service.tokens()).at(-1).id))
+    await service.run('token', 'revoke', '--yes', String((await service.json('token', 'list')).at(-1).id))
 
     expect(statusesOf(await listAll())).toEqual([401])
     expect((await server.request('GET', '/plants?limit=1', { token })).status).toBe(200)

@@ -31,9 +31,6 @@ interface SpawnOptions {
 /** The program under test has the `PATH` of the tests, and nothing else of their environment. */
 const cleanEnvironment = (env: SpawnOptions['env']) => ({ PATH: process.env.PATH ?? '', HOME: '/nonexistent', ...env })
 
-/** For `under`: runs a command with this umask. */
-export const withUmask = (umask: string): readonly string[] => ['/bin/sh', '-c', 'umask "$0" && exec "$@"', umask]
-
 /** Runs a command to its end. */
 export function runPlantstore(
   args: readonly string[],

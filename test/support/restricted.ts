@@ -13,3 +13,9 @@ export const SETPRIV: Requirement = {
     return Bun.which(name) !== null && Bun.spawnSync([...RESTRICTED, 'true']).exitCode === 0
   },
 }
+
+/** Only root can become another user. */
+export const MAY_CHANGE_USER: Requirement = {
+  missing: 'root or setpriv is missing',
+  isMet: () => process.getuid?.() === 0 && SETPRIV.isMet(),
+}

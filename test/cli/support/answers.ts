@@ -16,10 +16,3 @@ export const refusalWith = (exitCode: number, part: string) => ({
   stderr: expect.stringMatching(new RegExp(`^plantstore: [^\\n]*${RegExp.escape(part)}[^\\n]*\\n$`)),
   exitCode,
 })
-
-/** The cells of a printed table, line by line. */
-export const cellsOf = (table: string): string[][] =>
-  table
-    .trimEnd()
-    .split('\n')
-    .map((line) => line.split(/ {2,}/))

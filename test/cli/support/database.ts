@@ -1,8 +1,7 @@
 import { join } from 'node:path'
-import { COMMAND, runPlantstore, serve } from '../../support/executable.ts'
+import { runPlantstore, serve } from '../../support/executable.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { addPlants } from '../../support/many-plants.ts'
-import { startProgram } from '../../support/program.ts'
 import { createTokenIn } from '../../support/tokens.ts'
 
 /** A folder with the path of a database that does not exist yet. Commands run on that database, in the folder. */
@@ -20,12 +19,8 @@ export function makeDatabase(parent?: string) {
     /** Runs a command that reads this text on stdin. */
     feed: (stdin: string | Uint8Array<ArrayBuffer>, ...args: readonly string[]) =>
       runPlantstore(all(args), { cwd: folder.path, stdin }),
-    /** Starts a command that reads this text on stdin, and does not wait for its end. */
-    start: (stdin: string, ...args: readonly string[]) => startProgram([...COMMAND, ...all(args)], { stdin }),
     /** What a command prints with --json. */
     json,
-    /** All tokens, as `token list` prints them. */
-    tokens: () => json('token', 'list'),
     [Symbol.dispose]: folder[Symbol.dispose],
   }
 }

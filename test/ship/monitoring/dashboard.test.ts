@@ -42,22 +42,6 @@ describe('the dashboard', () => {
     expect(new Set(cells).size).toBe(cells.length)
     expect(panels.filter(({ gridPos: { x, w } }) => x + w > GRID_COLUMNS)).toEqual([])
   })
-
-  test('begins with what somebody looks at first at night', async () => {
-    const { panels } = await readDashboard()
-    const inOrder = panels.toSorted((a, b) => a.gridPos.y - b.gridPos.y || a.gridPos.x - b.gridPos.x)
-
-    expect(panels).toEqual(inOrder)
-    expect(panels.slice(0, 7).map(({ title }) => title)).toEqual([
-      'Up',
-      'Requests that failed, in 5 minutes',
-      'Free space',
-      'Age of the latest backup',
-      'The certificate ends in',
-      'Tokens that expire within 7 days',
-      'Refused requests',
-    ])
-  })
 })
 
 const MODULES = 'dist/esm/raw/composable'

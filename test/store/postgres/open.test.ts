@@ -131,17 +131,14 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
     expect(refused).toMatchObject(unusable(/does not support what this needs: FOR UPDATE is not allowed/))
   })
 
-  test('refuses an encoding that cannot hold every text', async () => {
-    await using database = await makeDatabase({ isEmpty: true, settings: `encoding 'SQL_ASCII'` })
+  test.each([
+    ['an encoding that cannot hold every text', `encoding 'SQL_ASCII'`, undefined, /SQL_ASCII/],
+    ['array_nulls = off, which stores a missing tag as a text', '', 'array_nulls = off', /array_nulls = off/],
+  ])('refuses %s', async (_, settings, setting, message) => {
+    await using database = await makeDatabase({ isEmpty: true, settings })
+    if (setting !== undefined) await run(database.url, `alter database ${database.name} set ${setting}`)
 
-    expect(await rejectionOf(open(database.url))).toMatchObject(unusable(/SQL_ASCII/))
-  })
-
-  test('refuses array_nulls = off, which stores a missing tag as a text', async () => {
-    await using database = await makeDatabase()
-    await run(database.url, `alter database ${database.name} set array_nulls = off`)
-
-    expect(await rejectionOf(open(database.url))).toMatchObject(unusable(/array_nulls = off/))
+    expect(await rejectionOf(open(database.url))).toMatchObject(unusable(message))
   })
 
   test('refuses synchronous_commit = off with the durability full and storage, and accepts it with normal', async () => {

@@ -1,16 +1,12 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
-import { readdirSync } from 'node:fs'
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
 import { PLANT_FIELDS } from '../../../src/domain/plant.ts'
 import { LOCK_MAX_WAIT_MS } from '../../../src/store/group-queue.ts'
 import { openImmutable, openReader, openWriter } from '../../../src/store/sqlite/driver.ts'
-import { runPlantstore } from '../../support/executable.ts'
 import { SLACK_MS } from '../../support/slack.ts'
 import { createUser } from '../fixtures.ts'
 import { makeDatabase, makeDatabaseFolder, openForTest, queryAll, refusalOf } from './files.ts'
-
-const OPENINGS_AT_ONCE = 10
 
 test('every connection distrusts functions in a schema and checks the cells of the pages that it reads', async () => {
   using files = makeDatabaseFolder()
@@ -93,22 +89,6 @@ test('other programs find ids as integers and absent tags as null', async () => 
     ['me', INT64_MIN, 'integer', 'Fern', 'indoor'],
     ['me', INT64_MAX, 'integer', '🌱', null],
   ])
-})
-
-test('many processes that open a new database at once all come up', async () => {
-  using files = makeDatabaseFolder()
-
-  const results = await Promise.all(
-    Array.from({ length: OPENINGS_AT_ONCE }, () =>
-      runPlantstore(['token', 'create', '--user', 'me', '--database', files.path]),
-    ),
-  )
-
-  expect(results.filter(({ exitCode }) => exitCode !== 0)).toEqual([])
-  expect(readdirSync(files.folder)).toEqual(['plantstore.db'])
-  await using opened = await openForTest(files.path)
-  expect(await opened.store.listUsers()).toMatchObject([{ name: 'me', tokens: OPENINGS_AT_ONCE }])
-  expect(await opened.store.checkIntegrity()).toEqual([])
 })
 
 test.each([

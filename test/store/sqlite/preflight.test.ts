@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { cpSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { makeFolder } from '../../support/folder.ts'
 import { createUser } from '../fixtures.ts'
 import {
@@ -72,7 +72,10 @@ const REFUSED_WITH_WAL: typeof REFUSED = [
 ]
 
 describe('a file that is not our database is refused in one line, and nothing is changed or added', () => {
-  test.each(REFUSED)('%s', async (_, make, message) => {
+  test.each([
+    ...REFUSED.map((row) => [...row, ''] as const),
+    ...REFUSED_WITH_WAL.map((row) => [...row, `plantstore.db${SHM}`] as const),
+  ])('%s', async (_, make, message, allowed) => {
     using files = makeDatabaseFolder()
     await make(files.path)
     const before = snapshot(files.folder)
@@ -82,58 +85,30 @@ describe('a file that is not our database is refused in one line, and nothing is
     expect(refusal).toMatch(message)
     expect(refusal).toContain(files.path)
     expect(refusal).not.toContain('\n')
-    expect(snapshot(files.folder)).toEqual(before)
-  })
-})
-
-describe('a database with a WAL that is not ours is refused in one line, and stays unchanged', () => {
-  test.each(REFUSED_WITH_WAL)('%s', async (_, make, message) => {
-    using files = makeDatabaseFolder()
-    await make(files.path)
-    const before = snapshot(files.folder)
-
-    const refusal = await refusalOf(files.path)
-
-    expect(refusal).toMatch(message)
-    expect(refusal).not.toContain('\n')
-    const { [`plantstore.db${SHM}`]: _index, ...after } = snapshot(files.folder)
+    const { [allowed]: _allowed, ...after } = snapshot(files.folder)
     expect(after).toEqual(before)
   })
 })
 
-describe('a path where no database can be is refused in one line that says which', () => {
-  test('a missing directory', async () => {
-    using folder = makeFolder()
+test.each([
+  ['missing/plantstore.db', (path: string) => `The directory ${dirname(path)} does not exist: create it.`],
+  ['file/plantstore.db', (path: string) => `${dirname(path)} is not a directory: name a file inside one.`],
+  ['file/deeper/plantstore.db', (path: string) => `The directory ${dirname(path)} does not exist: create it.`],
+  ...['\r', ' ', '\u00a0'].map(
+    (end) =>
+      [
+        `plantstore.db${end}`,
+        (path: string) => `The path ${JSON.stringify(path)} ends in white space: leave it out, or rename the file.`,
+      ] as const,
+  ),
+] as const)('a path where no database can be is refused in one line that says which: %j', async (name, message) => {
+  using folder = makeFolder()
+  writeFileSync(join(folder.path, 'file'), 'text')
+  const before = snapshot(folder.path)
+  const path = join(folder.path, name)
 
-    const refusal = await refusalOf(join(folder.path, 'missing', 'plantstore.db'))
-
-    expect(refusal).toBe(`The directory ${folder.path}/missing does not exist: create it.`)
-    expect(snapshot(folder.path)).toEqual({})
-  })
-
-  test('a file in place of the directory', async () => {
-    using folder = makeFolder()
-    writeFileSync(join(folder.path, 'file'), 'text')
-    const before = snapshot(folder.path)
-
-    expect(await refusalOf(join(folder.path, 'file', 'plantstore.db'))).toBe(
-      `${folder.path}/file is not a directory: name a file inside one.`,
-    )
-    expect(await refusalOf(join(folder.path, 'file', 'deeper', 'plantstore.db'))).toBe(
-      `The directory ${folder.path}/file/deeper does not exist: create it.`,
-    )
-    expect(snapshot(folder.path)).toEqual(before)
-  })
-
-  test.each(['\r', ' ', '\u00a0'])('a name that ends in the white space %j', async (end) => {
-    using folder = makeFolder()
-    const path = join(folder.path, `plantstore.db${end}`)
-
-    expect(await refusalOf(path)).toBe(
-      `The path ${JSON.stringify(path)} ends in white space: leave it out, or rename the file.`,
-    )
-    expect(snapshot(folder.path)).toEqual({})
-  })
+  expect(await refusalOf(path)).toBe(message(path))
+  expect(snapshot(folder.path)).toEqual(before)
 })
 
 describe('a database that only looks foreign or damaged opens', () => {

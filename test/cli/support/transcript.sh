@@ -1,0 +1,86 @@
+# The functions of the steps of a transcript. STATE is a folder for what they keep between steps. A step that is about a second
+# server begins with `server=two`.
+
+# wait_until COMMAND: waits until a command succeeds, for half a minute at most.
+wait_until() {
+  limit=$(($(date +%s) + 30))
+  until "$@" >/dev/null 2>&1; do
+    [ "$(date +%s)" -lt $limit ] || { echo "it never came about: $*"; return 1; }
+    sleep 0.02
+  done
+}
+
+# serve OPTIONS: starts a server on plantstore.db and waits until it listens. If it cannot, prints what it says and exits as it does.
+serve() {
+  mkdir -p "$(at)"
+  rm -f "$(at)"/*
+  (
+    sh -c 'echo $$ >"$0/pid"; exec plantstore serve --listen 127.0.0.1:0 "$@"' "$(at)" "$@" >"$(at)/log" 2>"$(at)/told"
+    echo $? >"$(at)/code"
+  ) >/dev/null 2>&1 </dev/null &
+  wait_until listens_or_has_ended
+  [ ! -s "$(at)/code" ] || { told >&2; return "$(cat "$(at)/code")"; }
+}
+
+# end [SIGNAL]: sends a signal to the server, by default SIGTERM, and waits until it has ended. Exits as it does.
+end() {
+  kill -s "${1:-TERM}" "$(pid)"
+  wait_until test -s "$(at)/code"
+  return "$(cat "$(at)/code")"
+}
+
+# request METHOD PATH [TOKEN [BODY]] [OPTIONS OF CURL]: prints the status and the body of the answer.
+request() {
+  method=$1 path=$2 token=${3-} body=${4-}
+  shift $(($# < 4 ? $# : 4))
+  [ -z "$token" ] || set -- --header "Authorization: Bearer $token" "$@"
+  [ -z "$body" ] || set -- --header 'Content-Type: application/json' --data-binary "$body" "$@"
+  answer=$(ask "$path" --request "$method" --write-out '\n%{http_code}' "$@")
+  body=$(printf '%s\n' "$answer" | sed '$d')
+  printf '%s\n' "${answer##*[!0-9]}${body:+ $body}"
+}
+
+# ask PATH [OPTIONS OF CURL]: prints the body of the answer as it is.
+ask() {
+  path=$1
+  shift
+  case $(url) in
+    unix:*) curl --silent --show-error --unix-socket "$(url | cut -c 6-)" "$@" "http://localhost$path" ;;
+    *) curl --silent --show-error "$@" "$(url)$path" ;;
+  esac
+}
+
+# logged FILTER [OPTIONS OF CURL]: asks for /healthz, and prints what jq finds in the line of the log.
+logged() {
+  filter=$1 id=$(cat /proc/sys/kernel/random/uuid)
+  shift
+  ask /healthz --output /dev/null --header "X-Request-Id: $id" "$@" || return
+  wait_until grep -q "$id" "$(at)/log"
+  grep "$id" "$(at)/log" | jq --compact-output "$filter"
+}
+
+# metrics [NAME]: prints the metrics of the server, or those whose names begin so.
+metrics() { server_url=$(found metricsAddress); curl --silent --show-error "$server_url/metrics" | grep "^${1-}"; }
+
+# The log of the server, what it has told on stderr, its process and its URL.
+log() { cat "$(at)/log"; }
+told() { cat "$(at)/told"; }
+pid() { cat "$(at)/pid"; }
+url() { found address | sed 's/\[::\]/127.0.0.1/'; }
+
+at() { echo "$STATE/${server:-one}"; }
+found() { sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p" "$(at)/log" | head -n 1; }
+listens_or_has_ended() { [ -s "$(at)/code" ] || grep -q listening "$(at)/log"; }
+
+# self_signed NAME [NAMES] [DAYS]: makes a certificate and its key in NAME.crt and NAME.key. signed_by AUTHORITY NAME NAMES: the same,
+# by an authority, whose certificate follows that of the server. authority NAME: makes an authority.
+self_signed() { certify "$1" "subjectAltName=${2-IP:127.0.0.1}" "${3-30}" -signkey "$1.key"; }
+signed_by() { certify "$2" "subjectAltName=$3" 30 -CA "$1.crt" -CAkey "$1.key" -CAcreateserial && cat "$1.crt" >>"$2.crt"; }
+authority() { certify "$1" basicConstraints=critical,CA:TRUE 30 -signkey "$1.key"; }
+certify() {
+  name=$1 extension=$2 days=$3
+  shift 3
+  openssl ecparam -name prime256v1 -genkey -noout -out "$name.key"
+  openssl req -new -key "$name.key" -subj "/CN=$name" -addext "$extension" -out "$name.csr"
+  openssl x509 -req -in "$name.csr" -copy_extensions copy -days "$days" "$@" -out "$name.crt" 2>/dev/null
+}
