@@ -1,13 +1,15 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
+import { pageNames } from '../../docs/site/pages.ts'
 import { testLong } from '../fault/rounds.ts'
 import { BROWSER_TIMEOUT_MS, CHROMIUM, type Screen, startBrowser } from '../http/support/browser.ts'
 import { IS_LONG } from '../support/long.ts'
 import { lacks } from '../support/requirement.ts'
 import { until } from '../support/until.ts'
 import { copyProject } from './project-copy.ts'
-import { runIn, runWell } from './run.ts'
+import { PROJECT, runIn, runWell } from './run.ts'
 
 const REPOSITORY = 'https://forge.example.org/plantstore'
 const BASE = '/plantstore/'
@@ -15,8 +17,13 @@ const BUILD_TIMEOUT_MS = 900_000
 /** A folder for pictures of the site, to look at. */
 const PICTURES = process.env.SITE_PICTURES
 
-/** The pages that are looked at: the start, a long table, diagrams, an error. */
-const PAGES = ['index', 'how-to/proxy', 'explanation/durability', 'errors/40901', 'reference/cli']
+/** The pages that are looked at: the start, long tables, an error, and all that have a diagram. */
+const PAGES = [
+  ...['index', 'how-to/proxy', 'errors/40901', 'reference/cli'],
+  ...[...pageNames()]
+    .filter(([page]) => readFileSync(join(PROJECT, page), 'utf8').includes('```mermaid'))
+    .map(([, name]) => name.replace('.md', '')),
+]
 const SCREENS = [375, 768, 1440].flatMap((width) =>
   (['light', 'dark'] as const).map((colorScheme) => ({ viewport: { width, height: 900 }, colorScheme })),
 )
