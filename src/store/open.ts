@@ -23,7 +23,7 @@ export const openStore = async (
   options: OpenOptions & DatabaseAccess = {},
 ) => engineOf(database, options).open(onFailure, options)
 
-/** Uses a store that another thread of this process has opened. That thread is told of failures, and closes its store last. */
+/** Uses a store that another thread of this process has opened. That thread closes its store last. `onFailure` is that of `open`. */
 export const joinStore = joinSqliteStore
 
 interface StoreCopyOptions extends ContentsOptions, CopyOptions {

@@ -10,6 +10,7 @@ import { until } from '../support/until.ts'
 import { readSlowly } from './clients.ts'
 import { compareP99, type OthersService, serveOthers, untilAtRest } from './other-clients.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, testLong } from './rounds.ts'
+import { THREADS } from './test-database.ts'
 
 /** The list that nobody reads is far longer than the buffers of a connection. */
 const PLANTS = rounds(200_000, 1_000_000)
@@ -168,8 +169,9 @@ describe.skipIf(lacks(PROCESS_TOOLS))('more connections than descriptors', () =>
     const [other] = service.others
     // The kernel hands a connection over with its first bytes.
     await other?.request('GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n')
-    // The writing thread has a database connection of its own.
-    await until('both have opened the WAL', () => countOpen(service.server.pid, `${service.database}-wal`) === 2)
+    // Each thread has a database connection of its own, also the one that writes.
+    const opened = () => countOpen(service.server.pid, `${service.database}-wal`)
+    await until('all have opened the WAL', () => opened() === THREADS + 1)
     await untilAtRest(service.server.pid)
     using _held = await hold(service, [waiting()])
 

@@ -5,6 +5,7 @@ import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { type Random, randomNumbers } from '../support/random.ts'
 import { SLACK_MS } from '../support/slack.ts'
+import { untilThreads } from '../support/threads.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { startHistory } from './history.ts'
 import { type LoadOptions, startLoad } from './load.ts'
@@ -18,7 +19,7 @@ const ENOUGH = 200
 export const QUIET = ['--access-log', 'off']
 
 /** Faults meet the caches and the writes of several threads, on whatever core. */
-const THREADS = process.platform === 'linux' ? ['--threads', '3'] : []
+export const THREADS = process.platform === 'linux' ? 3 : 1
 
 /** A server that was started. */
 export type Server = Awaited<ReturnType<typeof serve>>
@@ -48,8 +49,12 @@ export async function makeTestDatabase(options: TestDatabaseOptions = {}) {
     history,
     random,
     async serve(flags: readonly string[] = QUIET, options: Parameters<typeof serve>[2] = {}): Promise<Server> {
-      const server = await serve(database, [...THREADS, ...flags], options)
+      const all = ['--threads', `${THREADS}`, ...flags]
+      const server = await serve(database, all, options)
       servers.push(server)
+      // The last one counts.
+      const threads = Number(all[all.lastIndexOf('--threads') + 1])
+      if (threads > 1) await untilThreads(server.port, threads)
       return server
     },
     startLoad: ({ url }: Pick<Server, 'url'>, options: LoadOptions = {}) =>

@@ -7,11 +7,12 @@ import { makeFolder } from '../support/folder.ts'
 import { freePort } from '../support/postgres-system.ts'
 import { startProgram } from '../support/program.ts'
 import type { Random } from '../support/random.ts'
+import { untilThreads } from '../support/threads.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
 import { testRounds } from './rounds.ts'
 
-const THREADS = '3'
+const THREADS = 3
 /** So many connections are on all of three threads, but once in 15 million runs: the kernel spreads them at random. */
 const CONNECTIONS = 40
 const STEPS = 300
@@ -42,17 +43,9 @@ function connectMany(port: number, token: string) {
 
 /** A server with three threads, all of which listen. */
 async function serveThreads(flags: readonly string[] = []) {
-  const service = await serveDatabase(['--threads', THREADS, ...flags])
-  await untilThreads(service.server.port)
+  const service = await serveDatabase(['--threads', `${THREADS}`, ...flags])
+  await untilThreads(service.server.port, THREADS)
   return service
-}
-
-/** Waits until all threads listen at a port. */
-async function untilThreads(port: number): Promise<void> {
-  // A socket that listens has state 0A.
-  const listener = new RegExp(`^ *\\d+: [0-9A-F]+:${port.toString(16).toUpperCase().padStart(4, '0')} \\S+ 0A`, 'gm')
-  const count = async () => [...(await Bun.file('/proc/net/tcp').text()).matchAll(listener)].length
-  await until('all threads listen', async () => (await count()) === Number(THREADS))
 }
 
 describe('a server with three threads', () => {
@@ -144,13 +137,13 @@ testRounds(
     const port = freePort()
     using first = makeDatabase()
     using second = makeDatabase()
-    const flags = ['serve', '--threads', THREADS, '--listen', `127.0.0.1:${port}`, '--log-format', 'json']
+    const flags = ['serve', '--threads', `${THREADS}`, '--listen', `127.0.0.1:${port}`, '--log-format', 'json']
     const started = [first, second].map(({ database }) => startProgram([...COMMAND, ...flags, '--database', database]))
     const ended = new Set<number>()
     for (const [index, { ended: end }] of started.entries()) void end.then(() => ended.add(index))
 
     await until('one of them has ended', () => ended.size > 0)
-    await untilThreads(port)
+    await untilThreads(port, THREADS)
 
     const [loser = 0] = ended
     const winner = started[1 - loser]

@@ -1,3 +1,4 @@
+import type { AppError } from '../../domain/error.ts'
 import { countRequests, countWrites } from '../../http/statistics.ts'
 import { createLogger, formatFor, logToThread } from '../../log.ts'
 import { joinStore } from '../../store/open.ts'
@@ -23,7 +24,9 @@ async function start({ number, options, readyAtMs, share, address }: ThreadStart
   const log = createLogger(options.logLevel, destination, await formatFor(options.hasColours))
   const statistics = options.metricsListen && { http: countRequests(), writes: countWrites() }
   const clocks = { nowMs: Date.now, monotonicMs: performance.now.bind(performance) }
-  const store = joinStore(share, { ...clocks, observer: statistics?.writes, threads: options.threads })
+  // The thread that writes may stand still, so this one says it, too.
+  const onFailure = ({ cause }: AppError) => self.postMessage({ failure: String(cause) } satisfies ThreadSent)
+  const store = joinStore(share, onFailure, { ...clocks, observer: statistics?.writes, threads: options.threads })
   const answering = await startAnswering(
     {
       options,

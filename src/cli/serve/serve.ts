@@ -83,7 +83,11 @@ async function serve(options: ServeOptions, io: Io): Promise<void> {
   const log = createLogger(options.logLevel, output.destination, await formatFor(options.hasColours))
   const endings = watchEndings(log, io)
   const writeLines = (lines: string) => void output.destination.write(lines)
-  const threads = prepareThreads(options.threads - 1, { writeLines, onEnd: endings.onThreadEnd })
+  const threads = prepareThreads(options.threads - 1, {
+    writeLines,
+    onFailure: endings.onFailure,
+    onEnd: endings.onThreadEnd,
+  })
   try {
     await serveStore({
       options,
@@ -110,7 +114,7 @@ async function serveStore(serving: Serving): Promise<void> {
   const { metricsListen } = options
   const hasProvider = options.jwtIssuer !== undefined
   const statistics = metricsListen && { http: countRequests(hasProvider), writes: countWrites() }
-  const store = await openStore(options.database, endings.onFailure, {
+  const store = await openStore(options.database, ({ cause }) => endings.onFailure(String(cause)), {
     ...openOptionsOf(options),
     quotaPlants: options.quotaPlants,
     isServer: true,

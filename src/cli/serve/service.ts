@@ -1,4 +1,3 @@
-import type { AppError } from '../../domain/error.ts'
 import type { RequestStatistics } from '../../http/statistics.ts'
 import type { Logger } from '../../log.ts'
 import type { OpenedStore } from '../../store/engine.ts'
@@ -33,8 +32,11 @@ export interface Serving extends RenewalParts {
  */
 export function watchEndings(log: Logger, io: Io) {
   const { promise: failed, resolve: fail } = Promise.withResolvers<void>()
-  const end = () => {
+  /** Every thread that finds a failure reports it. Only the first report counts. */
+  const end = (fields: object, message: string) => {
+    if (endings.hasFailed) return
     endings.hasFailed = true
+    log.fatal(fields, message)
     setTimeout(() => io.exit(EXIT.storeUnusable), EXIT_AFTER_FAILURE_MS)
     fail()
   }
@@ -42,14 +44,10 @@ export function watchEndings(log: Logger, io: Io) {
     signalled: new Promise<Signal>((resolve) => io.onSignal(resolve)),
     failed,
     hasFailed: false,
-    onFailure(error: AppError): void {
-      log.fatal({ reason: String(error.cause) }, 'the store has failed: nothing more is written, and the process ends')
-      end()
-    },
-    onThreadEnd(thread: number, reason: string): void {
-      log.fatal({ thread, reason }, 'a thread that answers requests has failed: the process ends')
-      end()
-    },
+    onFailure: (reason: string) =>
+      end({ reason }, 'the store has failed: nothing more is written, and the process ends'),
+    onThreadEnd: (thread: number, reason: string) =>
+      end({ thread, reason }, 'a thread that answers requests has failed: the process ends'),
   }
   return endings
 }

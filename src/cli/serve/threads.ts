@@ -22,14 +22,19 @@ type ThreadCall =
   | { readonly call: 'prepare'; readonly argument: Tls }
   | { readonly call: 'settle'; readonly argument: boolean }
 
-/** A message from a thread: the answer to the message with that id, or lines of the log. */
-export type ThreadSent = { readonly id: number; readonly answer: unknown } | { readonly lines: string }
+/** A message from a thread: the answer to the message with that id, lines of the log, or why the store has failed. */
+export type ThreadSent =
+  | { readonly id: number; readonly answer: unknown }
+  | { readonly lines: string }
+  | { readonly failure: string }
 
 /** The threads start after this time, together with the thread that writes, so that the first requests do not wait for them. */
 const START_DELAY_MS = 50
 
 interface ThreadsOptions {
   readonly writeLines: (lines: string) => void
+  /** Called if a thread finds that the store has failed. */
+  readonly onFailure: (reason: string) => void
   /** Called if a thread ends before `stop`. */
   readonly onEnd: (thread: number, reason: string) => void
 }
@@ -62,7 +67,7 @@ export function prepareThreads(count: number, options: ThreadsOptions) {
   }
 }
 
-function startThread(start: ThreadStart, { writeLines, onEnd }: ThreadsOptions) {
+function startThread(start: ThreadStart, { writeLines, onFailure, onEnd }: ThreadsOptions) {
   const worker = new Worker(new URL('./http-thread.ts', import.meta.url).href)
   const unanswered = new Map<number, (answer: unknown) => void>()
   let asked = 0
@@ -75,6 +80,7 @@ function startThread(start: ThreadStart, { writeLines, onEnd }: ThreadsOptions) 
   }
   worker.onmessage = ({ data }: MessageEvent<ThreadSent>) => {
     if ('lines' in data) return writeLines(data.lines)
+    if ('failure' in data) return onFailure(data.failure)
     unanswered.get(data.id)?.(data.answer)
     unanswered.delete(data.id)
   }

@@ -2,6 +2,7 @@ import { AppError } from '../../domain/error.ts'
 import { type FileDurability, openReader } from './driver.ts'
 import { toAppError } from './errors.ts'
 import { fileIdentity } from './files/file-system.ts'
+import { movedAway } from './files/moved-files.ts'
 import type { StoreShare } from './share.ts'
 import { readVersions, shareChanges, shareCheckTime } from './versions.ts'
 import type { Order } from './writing/messages.ts'
@@ -22,8 +23,8 @@ export function connect(
   { isServer, durability, quotaPlants, ...options }: ConnectOptions,
 ) {
   const identity = fileIdentity(path)
-  const shared = { path, changes: shareChanges(), checkedAtMs: shareCheckTime() }
-  const writing = { ...shared, identity, durability, quotaPlants }
+  const shared = { path, identity, changes: shareChanges(), checkedAtMs: shareCheckTime() }
+  const writing = { ...shared, durability, quotaPlants }
   const thread = isServer ? prepareThread(writing) : undefined
   const open = thread?.open ?? openHere(writing)
   const lastOrder = (hasFailed: boolean, isStarted: boolean): Order | undefined => {
@@ -54,7 +55,7 @@ interface ThreadConnectOptions extends Omit<WriterOptions, 'onFailure'> {
  * after a failed sync nobody knows what is on disk, and a damaged page spreads.
  */
 function connectThread(
-  { path, changes, checkedAtMs }: Omit<StoreShare, 'port'>,
+  { path, identity, changes, checkedAtMs }: Omit<StoreShare, 'port'>,
   onFailure: (error: AppError) => void,
   { lastOrder, ...options }: ThreadConnectOptions,
 ) {
@@ -68,6 +69,8 @@ function connectThread(
     onFailure(error)
   }
   const reader = openReader(path)
+  // A thread starts a moment after the store was opened.
+  if (fileIdentity(path) !== identity) throw movedAway(path)
   const { monotonicMs } = options
   const writer = openWriter({ ...options, onFailure: recordFailure })
   const selectDataVersion = reader.prepare('pragma data_version')

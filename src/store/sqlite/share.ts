@@ -4,6 +4,8 @@ import type { Changes, CheckTime } from './versions.ts'
 /** What another thread of this process needs to use the same store. A message can have it, with the port in its transfer list. */
 export interface StoreShare extends Line {
   readonly path: string
+  /** The identity of the file that the store has opened. */
+  readonly identity: string
   readonly changes: Changes
 }
 

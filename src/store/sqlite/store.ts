@@ -61,11 +61,12 @@ export async function openSqliteStore(
   }
 }
 
-/** Uses a store that another thread of this process has opened. That thread is told of failures, and closes its store last. */
+/** Uses a store that another thread of this process has opened. That thread closes its store last. `onFailure` is that of `open`. */
 export const joinSqliteStore = (
   share: StoreShare,
+  onFailure: (error: AppError) => void,
   options: Pick<OpenOptions, 'observer' | 'threads'> & Required<Pick<OpenOptions, 'monotonicMs'>>,
-): Store => storeOf(join(share, () => {}, { ...options, onEvent() {} }))
+): Store => storeOf(join(share, onFailure, { ...options, onEvent() {} }))
 
 const storeOf = (connections: Connections): Store => ({
   ...plants(connections),
