@@ -8,7 +8,6 @@ import { queryOf, rememberReads, said } from './model-reads.ts'
 import { type Action, type Asked, type Step, USERS } from './model-steps.ts'
 import type { Service } from './service.ts'
 
-/** What the actions of a kind have. */
 type ValueOf<Kind extends Action['kind']> = Extract<Action, { kind: Kind }>['value']
 type TokenText = NewToken & { readonly text: string }
 
@@ -44,12 +43,11 @@ export class ModelRun {
 
   /** Takes a step, and compares its outcome and all that clients and administrators see afterwards. */
   async take(step: Step): Promise<void> {
-    const { action } = step
-    await this.#perform(step, action)
-    const isSeenLater = !PLANT_ACTIONS.includes(action.kind) && (step.isElsewhere || EXECUTABLE !== undefined)
-    if (isSeenLater) await this.#untilSeen(step)
+    await this.#perform(step, step.action)
+    const isPlain = PLANT_ACTIONS.includes(step.action.kind)
+    if (!isPlain && (step.isElsewhere || EXECUTABLE !== undefined)) await this.#untilSeen(step)
     await this.#expectReads(step)
-    if (!PLANT_ACTIONS.includes(action.kind)) await this.#expectFacts(step)
+    if (!isPlain) await this.#expectFacts(step)
   }
 
   /** Waits as long as a change of another process may take to show. On another machine only those of tokens take longer. */
@@ -127,7 +125,9 @@ export class ModelRun {
     await this.#expectPlant(id)
   }
 
-  async #delete(token: KnownToken, { id, precondition }: ValueOf<'delete'>): Promise<void> {
+  async #delete(token: KnownToken, { index, precondition, ...other }: ValueOf<'delete'>): Promise<void> {
+    const own = [...(this.#model.users.get(token.userName)?.plants.keys() ?? [])]
+    const id = own[index] ?? other.id
     const etag = (await this.service.get(id, { token: token.text })).headers.get('etag') ?? '"none"'
     const headers = precondition === undefined ? {} : { [precondition.header]: precondition.value(etag) }
     const answer = await this.service.delete(id, { token: token.text, headers })

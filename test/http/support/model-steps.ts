@@ -98,7 +98,15 @@ const step = <Kind extends string, T>(weight: number, kind: Kind, values: fc.Arb
 /** What one client, one administrator or a signal does next. */
 const anyAction = fc.oneof(
   step(12, 'create', anyPlant),
-  step(6, 'delete', fc.record({ id: anyId, precondition: fc.option(anyPrecondition, { nil: undefined }) })),
+  step(
+    6,
+    'delete',
+    fc.record({
+      id: anyId,
+      index: fc.nat(5),
+      precondition: fc.option(anyPrecondition, { nil: undefined }),
+    }),
+  ),
   step(
     2,
     'follow',

@@ -51,6 +51,9 @@ export function versionsContract({ open, othersSeenWithinMs }: StoreUnderTest): 
       await until('the store knows again', () => before === undefined || store.plantsVersion(me))
       const hasGrown = [5n, 6n, 7n, 9n, INT64_MAX].map((above) => store.hasOnlyGrown(me, before ?? 0, above))
       expect(hasGrown).toEqual([before !== undefined, false, false, false, false])
+      // A delete may have taken the plant that followed.
+      await store.deletePlant(me, 10n)
+      expect(store.hasOnlyGrown(me, before ?? 0, 5n)).toBe(false)
     })
   })
 }
