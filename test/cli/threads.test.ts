@@ -6,6 +6,10 @@ import { makeDatabase, serveDatabase } from './support/database.ts'
 test.each([
   ['a unix socket has one', (folder: string) => ['--listen', `unix:${join(folder, 's')}`]],
   ['--rate-limit counts in one', () => ['--rate-limit', '10/s']],
+  [
+    'the keys of --jwt-issuer are read by one',
+    () => ['--jwt-issuer', 'https://id.example.org', '--jwt-audience', 'plants'],
+  ],
 ])('serve with several threads is refused because %s', async (reason, flagsIn) => {
   using made = makeDatabase()
 
