@@ -39,7 +39,7 @@ interface Reason {
   readonly because: string
   readonly long: number
   readonly needs: readonly Requirement[]
-  /** Where the database is, if not in a folder as any other. */
+  /** The disk that has the database. Without one it is in a folder like any other. */
   readonly mount?: () => ReturnType<typeof mountDisk>
   readonly begin: (round: DiskRound, random: Random) => AsyncDisposable | Promise<AsyncDisposable>
   readonly error?: typeof BUSY

@@ -14,7 +14,7 @@ export async function findBeyond(
   quotaPlants: number,
 ): Promise<ReadonlySet<PlantWrite>> {
   const users = plants.map(({ user }) => user)
-  // The creates of a user who does not exist are refused as such: the user is not locked, and has any room.
+  // A user who does not exist is not locked and has no limit here, because the create refuses such a user itself.
   const locked = await query<{ readonly id: bigint }>(LOCK_USERS, columns('int8', [...new Set(users)]))
   const counts = locked.map(async ({ id }): Promise<[UserId, number]> => {
     const [stored] = await query<{ readonly plants: bigint }>(COUNT_PLANTS, [id, quotaPlants])
