@@ -57,6 +57,8 @@ describe('the way to the page', () => {
     await ui.deletes(1, '“Ivy”')
     const kept = JSON.stringify(await ui.stored())
     await ui.click('Sign out')
+    // Signing out loads the page again.
+    await ui.button('Sign in').waitFor()
     await page.context().setOffline(true)
     await ui.signIn(service.token)
     await ui.see('The server cannot be reached.')
