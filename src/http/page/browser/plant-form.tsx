@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { add, change, edit } from './changes.ts'
 import { CODES } from './client.ts'
 import { FIELDS, type Plant, titleOf } from './fields.ts'
@@ -24,7 +24,8 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
   const defaultOf = (field: string) => edited?.[field] ?? (field === 'id' ? suggestedId() : '')
   const focus = (field: string) => form.current?.querySelector<HTMLInputElement>(`[name=${field}]`)?.focus()
   const begin = () => focus(defaultOf('id') === '' ? 'id' : 'name')
-  useEffect(begin, [])
+  // With an effect after the first frame, the focus could leave a field that is already typed in.
+  useLayoutEffect(begin, [])
 
   const send = async (plant: Plant) => {
     setIsBusy(true)
