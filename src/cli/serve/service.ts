@@ -12,6 +12,7 @@ import { type RenewalParts, renewal } from './renewal.ts'
 const EXIT_AFTER_FAILURE_MS = 1000
 /** Within that time, requests in progress have this long to be answered. */
 const DRAIN_AFTER_FAILURE_MS = 500
+
 /** Only a server with an identity provider loads the code of JWTs. */
 async function openProvider({ options, log, io }: Serving, statistics: RequestStatistics | undefined) {
   const { jwtIssuer: issuer, jwtAudience: audience, jwtKeys: keyFile, jwtDefaultScope: defaultScope } = options

@@ -1,9 +1,9 @@
-import { MessageChannel } from 'node:worker_threads'
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { AppError } from '../../../domain/error.ts'
 import type { OpenOptions } from '../../engine.ts'
 import { type GroupOutcome, queueGroups } from '../../group-queue.ts'
 import type { Line, StoreShare } from '../share.ts'
-import { shareCheckTime } from '../versions.ts'
+import { type Changes, shareCheckTime } from '../versions.ts'
 import { type GroupCommitOptions, openGroupCommit } from './group-commit.ts'
 import { type Answer, type Failure, type Message, type Order, type Sent, toError, toFailure } from './messages.ts'
 import type { Call, Writes } from './writes.ts'
@@ -127,21 +127,19 @@ export const openHere =
 
 const ENDED = 'the thread that writes has ended'
 
+/** Sends a message to the thread that writes, which may be waiting for one. */
+function postTo(port: MessagePort, { posted }: Changes, message: string): void {
+  port.postMessage(message)
+  Atomics.add(posted, 0, 1)
+  Atomics.notify(posted, 0)
+}
+
 /** The thread that writes was started by another thread of this process. */
 export const joinThread =
-  ({ port, changes: { posted } }: StoreShare): OpenChannel =>
+  ({ port, changes }: StoreShare): OpenChannel =>
   (receive, onEnd) => {
     port.on('message', receive).on('close', () => onEnd(ENDED))
-    const always = () => true
-    return {
-      post(message): void {
-        port.postMessage(message)
-        Atomics.add(posted, 0, 1)
-        Atomics.notify(posted, 0)
-      },
-      isStarted: always,
-      stop: () => port.close(),
-    }
+    return { post: (message) => postTo(port, changes, message), isStarted: () => true, stop: () => port.close() }
   }
 
 /**
@@ -153,7 +151,6 @@ const START_DELAY_MS = 50
 /** A thread that writes. It starts before the first write, so that it has its descriptors before clients can take them all. */
 export function prepareThread({ checkedAtMs, ...options }: GroupCommitOptions & Pick<Line, 'checkedAtMs'>) {
   const { port1: port, port2: ownPort } = new MessageChannel()
-  const { posted } = options.changes
   let thread: Worker | undefined
   let onEnd: (reason: string) => void = () => {}
   const start = (): Worker => {
@@ -173,9 +170,7 @@ export function prepareThread({ checkedAtMs, ...options }: GroupCommitOptions & 
     return {
       post(message): void {
         thread ??= start()
-        ownPort.postMessage(message)
-        Atomics.add(posted, 0, 1)
-        Atomics.notify(posted, 0)
+        postTo(ownPort, options.changes, message)
       },
       isStarted: () => thread !== undefined,
       stop(): void {
