@@ -2,8 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { APPLICATION_NAME } from '../../src/store/postgres/driver.ts'
 import { startCluster } from '../support/postgres-cluster.ts'
-import { buildGo } from './go.ts'
-import { PROJECT, runWell } from './tools.ts'
+import { buildGo, PROJECT, runWell } from './tools.ts'
 
 /** A line of PostgreSQL's log as JSON (https://www.postgresql.org/docs/15/runtime-config-logging.html). */
 interface LogLine {

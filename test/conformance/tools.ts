@@ -1,6 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { runProgram } from '../support/program.ts'
+import { program } from '../support/requirement.ts'
 
 /** The project's folder, and the folder of these tests. */
 export const PROJECT = resolve(import.meta.dir, '../..')
@@ -11,26 +12,15 @@ export const SCRATCH = join(PROJECT, 'dist/conformance')
 const VENV = join(SCRATCH, 'venv')
 const REQUIREMENTS = join(HERE, 'requirements.txt')
 
-/** The output and the exit code of a program. */
-export interface Ran {
-  readonly exitCode: number
-  readonly stdout: string
-  readonly stderr: string
-}
-
-/** Runs a program, by default in the scratch folder. */
-export async function run(
-  command: readonly string[],
-  { cwd = SCRATCH, env = {}, input = '' }: RunOptions = {},
-): Promise<Ran> {
-  return runProgram(command, { cwd, env: { ...process.env, NO_COLOR: '1', ...env }, stdin: input })
-}
-
 interface RunOptions {
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
   readonly input?: string
 }
+
+/** Runs a program, by default in the scratch folder. */
+export const run = (command: readonly string[], { cwd = SCRATCH, env = {}, input = '' }: RunOptions = {}) =>
+  runProgram(command, { cwd, env: { ...process.env, NO_COLOR: '1', ...env }, stdin: input })
 
 /** Runs a program and returns its stdout. Rejects with all its output if it fails. */
 export async function runWell(command: readonly string[], options?: RunOptions): Promise<string> {
@@ -51,6 +41,15 @@ export const packaged = (program: string): readonly string[] => [
   '--bun',
   join(HERE, 'node_modules/.bin', program),
 ]
+
+export const GO = program('go')
+
+/** Builds a Go program of a folder here, whose go.mod and go.sum fix all versions. Returns the path of the program. */
+export async function buildGo(folder: string, program: string): Promise<string> {
+  const output = join(SCRATCH, 'bin', folder)
+  await runWell(['go', 'build', '-o', output, program], { cwd: join(HERE, folder) })
+  return output
+}
 
 /** Installs the packages of both languages in fixed versions, unless they are there already. */
 export async function installTools(): Promise<void> {

@@ -1,5 +1,4 @@
-import { buildGo } from './go.ts'
-import { runWell } from './tools.ts'
+import { buildGo, runWell } from './tools.ts'
 
 /** Spectral's number of a warning. An error is 0, a remark has a larger number. */
 const WARNING = 1

@@ -1,4 +1,4 @@
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import type { Store } from '../../../src/domain/store.ts'
 import { createApp } from '../../../src/http/app.ts'
 import { identityProvider, type ProviderPolicy } from '../../../src/http/jwt/provider.ts'
@@ -98,16 +98,11 @@ const executable: Transport = {
   async start(_store, database, options) {
     if (options.overrideStore ?? options.app) throw new Error('the executable takes flags alone')
     const server = await serve(database, flagsOf(options))
-    // No proxy of the tests trusts a certificate of the tests.
-    const proxy = PROXY === undefined || options.tls ? undefined : await startProxy(PROXY, server.url)
     return {
-      fetch: proxy?.fetch ?? directTo(server.url, options),
+      fetch: directTo(server.url, options),
       port: server.port,
       logs: server.stdout,
-      async stop() {
-        await proxy?.stop()
-        await server.kill()
-      },
+      stop: server.kill,
     }
   },
 }
@@ -141,16 +136,6 @@ const flag = <T>(name: string, value: T | undefined, write: (value: T) => string
   value === undefined ? [] : [name, write(value)]
 
 const UNIT_OF_MS: Readonly<Record<number, string>> = { 1000: 's', 60000: 'm', 3600000: 'h' }
-
-/** The module of a proxy to put before the executable, like test/conformance/prism/proxy.ts. */
-const PROXY = process.env.TEST_PROXY && resolve(process.env.TEST_PROXY)
-
-async function startProxy(module: string, url: string) {
-  const { startProxy }: { startProxy(upstream: string): Promise<Pick<Reachable, 'fetch' | 'stop'>> } = await import(
-    module
-  )
-  return startProxy(url)
-}
 
 /** Only the source can be given a store that fails, or a clock. */
 export const IN_PROCESS: readonly Transport[] = EXECUTABLE === undefined ? [inProcess] : []
