@@ -14,7 +14,7 @@ interface Panel {
   readonly title: string
   readonly description: string
   readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number }
-  readonly targets: readonly { readonly expr: string; readonly legendFormat: string }[]
+  readonly targets: readonly { readonly expr: string }[]
 }
 
 export const readDashboard = async (): Promise<Dashboard> => JSON.parse(await readContrib(DASHBOARD))
@@ -26,19 +26,9 @@ const VARIABLES: Readonly<Record<string, string>> = { $instance: '.*', $__rate_i
 export const queriesOf = ({ targets }: Panel): readonly string[] =>
   targets.map(({ expr }) => expr.replace(/\$\w+/g, (name) => VARIABLES[name] ?? name))
 
-/** The values that a panel shows now, with their labels and their names in its legend. */
+/** The values that a panel shows now, with their labels. */
 export async function readPanel(prometheus: Pick<Prometheus, 'query'>, title: string) {
   const panel = (await readDashboard()).panels.find((each) => each.title === title)
   if (panel === undefined) throw new Error(`the dashboard has no panel ${title}`)
-  const results = await Promise.all(
-    queriesOf(panel).map(async (query, index) => {
-      const legend = panel.targets[index]?.legendFormat ?? ''
-      return (await prometheus.query(query)).map(({ metric, value }) => ({
-        metric,
-        value,
-        name: legend.replace(/{{(\w+)}}/g, (_, label: string) => metric[label] ?? ''),
-      }))
-    }),
-  )
-  return results.flat()
+  return (await Promise.all(queriesOf(panel).map(prometheus.query))).flat()
 }
