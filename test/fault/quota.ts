@@ -1,10 +1,11 @@
 import { expect } from 'bun:test'
-import type { DatabaseKind } from '../support/empty-databases.ts'
+import { codeOfAnswer } from '../cli/support/service-client.ts'
+import { type DatabaseKind, SQLITE } from '../support/empty-databases.ts'
 import { serve } from '../support/executable.ts'
 import type { Random } from '../support/random.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { rounds } from './rounds.ts'
-import { QUIET, type Server } from './test-database.ts'
+import { QUIET, type Server, THREADS } from './test-database.ts'
 
 const CONNECTIONS = 64
 const REQUESTS_OF_CONNECTION = rounds(10, 100)
@@ -17,7 +18,7 @@ export async function fillQuota(kind: DatabaseKind, random: Random): Promise<voi
   await using place = await kind.make()
   const token = await createTokenIn(place.database)
   const quota = 1 + random(QUOTA_MAX)
-  const flags = ['--quota-plants', String(quota), ...QUIET]
+  const flags = ['--quota-plants', String(quota), ...(kind === SQLITE ? ['--threads', `${THREADS}`] : []), ...QUIET]
   await using one = await serve(place.database, flags)
   await using other = await serve(place.database, flags)
   await using third = await serve(place.database, flags)
@@ -45,19 +46,10 @@ export async function fillQuota(kind: DatabaseKind, random: Random): Promise<voi
 }
 
 const create = (server: Server, token: string, id: number) =>
-  codeOf(server.request('POST', '/plants', { token, body: { id, name: 'Fern' } }))
+  codeOfAnswer(server.request('POST', '/plants', { token, body: { id, name: 'Fern' } }))
 
 const destroy = (server: Server, token: string, id: number) =>
-  codeOf(server.request('DELETE', `/plants/${id}`, { token }))
+  codeOfAnswer(server.request('DELETE', `/plants/${id}`, { token }))
 
-/** The status of an answer, or the code of its error. */
-async function codeOf(answer: Promise<Response>): Promise<number> {
-  const response = await answer
-  const text = await response.text()
-  return response.status < 400 ? response.status : JSON.parse(text).error
-}
-
-async function countPlants(server: Server, token: string): Promise<number> {
-  const answer = await server.request('GET', '/plants', { token })
-  return JSON.parse(await answer.text()).length
-}
+const countPlants = async (server: Server, token: string): Promise<number> =>
+  JSON.parse(await (await server.request('GET', '/plants', { token })).text()).length

@@ -14,12 +14,15 @@ export const listNames = async (server: Server, token: string) =>
 /** The status that a path is answered with. */
 export const statusOf = async (server: Server, path: string, token?: string) =>
   (await server.request('GET', path, token === undefined ? {} : { token })).status
-/** 200, or the code of the refusal that a token gets. */
-export async function codeOf(server: Server, token: string): Promise<number> {
-  const answer = await server.request('GET', '/plants?limit=1', { token })
-  const body = await answer.json()
-  return answer.ok ? answer.status : (body as { error: number }).error
+/** The status of an answer, or the code of its error. */
+export async function codeOfAnswer(answer: Promise<Response>): Promise<number> {
+  const response = await answer
+  const text = await response.text()
+  return response.ok ? response.status : JSON.parse(text).error
 }
+/** 200, or the code of the refusal that a token gets. */
+export const codeOf = (server: Server, token: string): Promise<number> =>
+  codeOfAnswer(server.request('GET', '/plants?limit=1', { token }))
 /** The same for several tokens, one after the other. */
 export async function codesOf(server: Server, tokens: readonly string[]): Promise<number[]> {
   const codes: number[] = []
