@@ -1,59 +1,17 @@
 import { formatRequest } from '../support/paced-requests.ts'
 import { openConnection, parseWhole } from '../support/raw-connection.ts'
-import { type History, requestIdOf, type Write } from './history.ts'
-
-const NEW_CLIENTS = 16
-
-/** The bytes of a create. The server's log names it by its `X-Request-Id`. */
-const formatCreate = (token: string, history: History, write: Write): string =>
-  formatRequest('POST', '/plants', token, history.plantOf(write.id), `X-Request-Id: ${requestIdOf(write)}\r\n`)
-
-/** An answer to a new client. */
-interface NewClientAnswer {
-  /** When the create was sent, by `performance.now()`. */
-  readonly sentMs: number
-  /** Whether the answer ends the connection. */
-  readonly isLast: boolean
-}
-
-/** Creates plants over a new connection each, until a connection is cut or refused. */
-export function startNewClients(port: number, token: string, history: History) {
-  const answers: NewClientAnswer[] = []
-  let isStopped = false
-  const work = async () => {
-    while (!isStopped) {
-      const write = history.create()
-      const sentMs = performance.now()
-      try {
-        using connection = await openConnection(port)
-        const answer = await connection.request(formatCreate(token, history, write))
-        history.record(write, answer)
-        answers.push({ sentMs, isLast: answer.headers.get('connection') === 'close' })
-      } catch {
-        return
-      }
-    }
-  }
-  const workers = Array.from({ length: NEW_CLIENTS }, work)
-  return {
-    /** The whole answers. */
-    answers,
-    async stop() {
-      isStopped = true
-      await Promise.all(workers)
-    },
-  }
-}
+import { type History, requestIdOf } from './history.ts'
 
 /** Sends the first half of a create, up to the middle of its head or of its body. */
 export async function sendHalf(port: number, token: string, history: History, part: 'head' | 'body') {
   const write = history.create()
-  const request = formatCreate(token, history, write)
+  // The server's log names it by its `X-Request-Id`.
+  const id = `X-Request-Id: ${requestIdOf(write)}\r\n`
+  const request = formatRequest('POST', '/plants', token, history.plantOf(write.id), id)
   const cutAt = part === 'head' ? request.indexOf('Content-Type') + 4 : request.length - 10
   const connection = await openConnection(port)
   void connection.send(request.slice(0, cutAt))
   return {
-    write,
     /** Sends the rest. Resolves to the status of the answer, if one comes. */
     async complete(): Promise<number | undefined> {
       const answer = await connection.request(request.slice(cutAt)).catch(() => undefined)

@@ -21,7 +21,7 @@ export interface LoadOptions {
   /** How long a connection waits after a 503, like a client that heeds `Retry-After`; by default not at all. */
   readonly pauseMs?: number
   /** Is called with each answer once it is whole. */
-  readonly onAnswer?: (answer: Answer) => void
+  readonly onAnswer?: (answer: Answer, write: Write) => void
 }
 
 /**
@@ -43,7 +43,7 @@ export function startLoad(options: Client & LoadOptions & { readonly random: Ran
       if (write.outcome === 'acknowledged') successes++
       if (answer === undefined) return
       answers++
-      onAnswer?.(answer)
+      onAnswer?.(answer, write)
       if (pauseMs !== undefined && answer.status >= 500) await Bun.sleep(pauseMs)
     }
   }
