@@ -1,19 +1,19 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { COMMAND, runPlantstore } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
-import { runProgram, startProgram } from '../support/program.ts'
+import { runProgram } from '../support/program.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
 import { makeTokenLine } from '../support/token-lines.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { until } from '../support/until.ts'
-import { contentOf, describeLoss, type Loss, losePower, putInFolder } from './power-loss/losses.ts'
+import { contentOf } from './power-loss/disk.ts'
+import { describeLoss, type Loss, losePower, putInFolder } from './power-loss/losses.ts'
 import { DATABASE, recordCommand, recordFolder, recordProgram } from './power-loss/recording.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, testRounds } from './rounds.ts'
+import { rounds, testRounds } from './rounds.ts'
 import { traceCalls } from './system-calls.ts'
 
 /** Subsets of unsynced changes of a recording, divided among its events. */
@@ -21,8 +21,6 @@ const SUBSETS = rounds(400, 8000)
 /** How many losses of a recording are followed by the same command again. */
 const REPEATS = rounds(2, 12)
 const PLANTS = 300
-/** More plants than a command copies at once, so that a signal comes in the middle. */
-const MANY_PLANTS = rounds(200_000, 400_000)
 const TOKENS = 1000
 /** An event that stands between what was before a command and the command. */
 const BEGUN = 'begun'
@@ -141,34 +139,6 @@ function describeStore(path: string): string {
     return String(error)
   }
 }
-
-test.each([
-  ['backup', 'SIGTERM', BACKUP, 'made'],
-  ['backup', 'SIGINT', BACKUP, 'made'],
-  ['copy', 'SIGTERM', COPY, 'copied'],
-] as const)(
-  '%s that %s stops says so and leaves nothing',
-  async (_, signal, { args, makes }, done) => {
-    using folder = makeFolder()
-    const path = join(folder.path, 'data')
-    mkdirSync(path)
-    const database = join(path, DATABASE)
-    await createTokenIn(database)
-    addPlants(database, MANY_PLANTS)
-    const before = readdirSync(path)
-    const { child, ended } = startProgram([...COMMAND, ...args(database, '')])
-    await until('it has begun', () =>
-      readdirSync(path).some((name) => name.startsWith(DATABASE + makes) && Bun.file(join(path, name)).size > 0),
-    )
-    child.kill(signal)
-    const { stdout, stderr, exitCode } = await ended
-
-    expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: signal === 'SIGINT' ? 130 : 143 })
-    expect(stderr).toEndWith(`Stopped by ${signal}: nothing was ${done}. Run the same command again.\n`)
-    expect(readdirSync(path)).toEqual(before)
-  },
-  ROUNDS_TIMEOUT_MS,
-)
 
 const NEW_DATABASE = resolve(import.meta.dir, '../../src/store/sqlite/tools/new-database.ts')
 

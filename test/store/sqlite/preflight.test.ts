@@ -26,7 +26,7 @@ const JOURNAL_MAGIC = Buffer.from('d9d505f920a163d7', 'hex')
 const NO_DATABASE = /\.db is not a database\.$/
 const FOREIGN = /\.db belongs to another application: /
 
-/** Refused files, with the message of each. test/fault/start.test.ts has those that need no WAL and no exact length. */
+/** Refused files, with the message of each. test/cli/transcripts/databases.txt has further ones. */
 const REFUSED: readonly (readonly [name: string, make: (path: string) => unknown, message: RegExp])[] = [
   ['a text file of one byte', (path) => writeFileSync(path, 'F'), NO_DATABASE],
   ['a part of the first word', (path) => writeFileSync(path, 'SQLite for'), NO_DATABASE],
