@@ -1,24 +1,17 @@
-interface Server {
-  request(method: string, path: string, options: { readonly token?: string }): Promise<Response>
-}
-
-interface RepeatOptions {
-  readonly token?: string
-  readonly pauseMs?: number
-}
+import type { Server } from './test-database.ts'
 
 /** Sends a GET request again and again, each after the last answer, until it is stopped or cut. */
-export function repeatRequest(server: Server, path: string, { token, pauseMs }: RepeatOptions = {}) {
+export function repeatRequest({ request }: Pick<Server, 'request'>, path: string, token?: string, pauseMs = 0) {
   const statuses = new Set<number>()
   let count = 0
   let isStopped = false
   const work = async () => {
     while (!isStopped) {
-      const response = await server.request('GET', path, token === undefined ? {} : { token })
+      const response = await request('GET', path, token === undefined ? {} : { token })
       await response.text()
       statuses.add(response.status)
       count++
-      if (pauseMs !== undefined) await Bun.sleep(pauseMs)
+      if (pauseMs > 0) await Bun.sleep(pauseMs)
     }
   }
   const working = work().catch(() => statuses.add(0))
@@ -35,4 +28,5 @@ export function repeatRequest(server: Server, path: string, { token, pauseMs }: 
 }
 
 /** Lists plants again and again. */
-export const repeatLists = (server: Server, token: string) => repeatRequest(server, '/plants?limit=100', { token })
+export const repeatLists = (server: Pick<Server, 'request'>, token: string) =>
+  repeatRequest(server, '/plants?limit=100', token)

@@ -10,10 +10,10 @@ import { SLACK_MS } from '../../support/slack.ts'
 import { createTokenIn } from '../../support/tokens.ts'
 import { until } from '../../support/until.ts'
 import { BUSY_REFUSAL, FAILED_REFUSAL, type History, type PlantRow, type PlantRows, startHistory } from '../history.ts'
-import { startLoad } from '../load.ts'
+import { type LoadOptions, startLoad } from '../load.ts'
 import { repeatRequest } from '../repeated-requests.ts'
 import { rounds, testRounds } from '../rounds.ts'
-import { QUIET } from '../test-database.ts'
+import { QUIET, type Server } from '../test-database.ts'
 
 /** How soon writes succeed after the database can be written again. `bun run check:long` has the machine for itself. */
 const RECOVERY_MAX_MS = 1000 + rounds(SLACK_MS, 0)
@@ -49,25 +49,15 @@ interface Fault {
 }
 
 /** Registers rounds of a fault: the service answers writes truly, by 503 if at all by an error, and stores again by itself. */
-export function testFault({
-  name,
-  short = 0,
-  long,
-  needs = [],
-  settings,
-  place,
-  byProxy,
-  refusals = [],
-  run,
-}: Fault): void {
+export function testFault({ name, short = 0, long, needs = [], byProxy, refusals = [], run, ...made }: Fault): void {
   testRounds(
     `a service loses no acknowledged write, and stores no refused one, ${name}`,
     { short, long, needs: [OWN_POSTGRES, ...needs] },
     async (random) => {
-      using placed = place?.()
-      using cluster = await startCluster(settings, placed)
+      using placed = made.place?.()
+      using cluster = await startCluster(made.settings, placed)
       using proxy = startPostgresProxy(cluster.url)
-      await using round = await startRound(cluster.url, random, byProxy ? proxy.by : undefined)
+      await using round = await startRound(cluster.url, random, byProxy ? { by: proxy.by } : {})
       const stored = await run({ cluster, proxy, round, random })
       await round.untilStoring()
       await round.check([FAILED_REFUSAL, BUSY_REFUSAL, ...refusals], stored?.url)
@@ -78,13 +68,25 @@ export function testFault({
 /** A service under load, whose database is about to fail. */
 export type Round = Awaited<ReturnType<typeof startRound>>
 
-/** Starts a service on an empty database, a load on it, and probes of `/healthz`. `by` returns the URL that the service gets. */
-export async function startRound(database: string, random: Random, by = (url: string) => url) {
-  const token = await createTokenIn(database)
+interface RoundOptions {
+  /** Returns the URL that the service gets. */
+  readonly by?: (url: string) => string
+  /** The user who has all the plants, and no other round of the same database. */
+  readonly user?: string
+  readonly load?: LoadOptions
+}
+
+/** Starts a service on a database without plants of its user, a load on it, and probes of `/healthz`. */
+export async function startRound(
+  database: string,
+  random: Random,
+  { by = (url) => url, user = 'me', load: options }: RoundOptions = {},
+) {
+  const token = await createTokenIn(database, user)
   const service = await serve(by(database), QUIET)
   const history = startHistory()
-  const load = startLoad({ url: service.url, token, history, random, connections: CONNECTIONS })
-  const health = repeatRequest(service, '/healthz', { pauseMs: PROBE_PAUSE_MS })
+  const load = startLoad({ url: service.url, token, history, random, connections: CONNECTIONS, ...options })
+  const health = repeatRequest(service, '/healthz', undefined, PROBE_PAUSE_MS)
   await load.acknowledged(1 + random(BEFORE_MAX))
   return {
     token,
@@ -98,7 +100,7 @@ export async function startRound(database: string, random: Random, by = (url: st
       expect(await health.stop()).toEqual([200])
       expect(history.refusals().filter((refusal) => !refusals.includes(refusal))).toEqual([])
       expect(await service.end()).toBe(0)
-      history.checkRows(await plantsIn(storedIn))
+      history.checkRows(await plantsIn(storedIn, user))
     },
     async [Symbol.asyncDispose]() {
       await service.kill()
@@ -107,19 +109,17 @@ export async function startRound(database: string, random: Random, by = (url: st
   }
 }
 
-/** The plants of a database by their ids. */
-export const plantsIn = (url: string): Promise<PlantRows> =>
+/** The plants of a user by their ids. */
+export const plantsIn = (url: string, user = 'me'): Promise<PlantRows> =>
   administer(url, async (sql) => {
-    const rows: readonly (PlantRow & { readonly id: bigint })[] = await sql`select id, name, tag from plantstore.plants`
+    const rows: readonly (PlantRow & { readonly id: bigint })[] = await sql`
+      select plants.id, plants.name, tag from plantstore.plants, plantstore.users
+      where user_id = users.id and users.name = ${user}`
     return new Map(rows.map((row) => [Number(row.id), { ...row, id: Number(row.id) }]))
   })
 
-interface Service {
-  request(method: string, path: string): Promise<Response>
-}
-
 /** Waits until writes are refused and `/readyz` says so. */
-async function untilRefusing(service: Service, history: History): Promise<void> {
+async function untilRefusing(service: Server, history: History): Promise<void> {
   const refused = history.errors()
   let readiness = ''
   await Promise.all([
@@ -133,7 +133,7 @@ async function untilRefusing(service: Service, history: History): Promise<void> 
 }
 
 /** Waits until writes succeed and `/readyz` says so. Prints the time until the first write. */
-async function untilStoring(service: Service, history: History): Promise<void> {
+async function untilStoring(service: Server, history: History): Promise<void> {
   const beginMs = performance.now()
   const stored = history.counts().acknowledged
   await until('plants are stored again', () => history.counts().acknowledged > stored)
@@ -147,7 +147,7 @@ async function untilStoring(service: Service, history: History): Promise<void> {
 }
 
 /** The answer of `/readyz`: its status, and of a failure the code and `Retry-After`. */
-async function readinessOf(service: Service): Promise<string> {
+async function readinessOf(service: Server): Promise<string> {
   const response = await service.request('GET', '/readyz')
   const body = JSON.parse(await response.text())
   return response.ok ? '200' : `${response.status} ${body.error} ${response.headers.get('retry-after')}`
