@@ -7,12 +7,10 @@ import { addPlants } from '../support/many-plants.ts'
 import { type Random, randomNumbers } from '../support/random.ts'
 import { lacks } from '../support/requirement.ts'
 import { injectFault, STRACE } from '../support/strace.ts'
-import { until, untilEnded } from '../support/until.ts'
-import { FAILED_REFUSAL } from './history.ts'
+import { until } from '../support/until.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
-import { fatalReasons } from './server-log.ts'
 import { SYNCS } from './system-calls.ts'
-import { makeTestDatabase } from './test-database.ts'
+import { expectFailure, makeTestDatabase } from './test-database.ts'
 
 /** Successes before the damage: enough that the plants fill many pages, and a random number of further ones. */
 const BEFORE_MIN = 1500
@@ -79,15 +77,11 @@ async function damageUnderLoad({ isOne, deletesPercent, isListed }: DamagedPage,
     expect(await answer.json()).toEqual({ error: 50302, message: MESSAGE })
     sentBefore = history.writes().length
   }
-  await until('the server reads the page', () => sentBefore !== undefined)
-
-  expect(await untilEnded(server)).toBe(3)
-  await after.stop()
-  const late = history.writes().slice(sentBefore)
-  expect(late.filter(({ outcome }) => outcome === 'acknowledged')).toEqual([])
-  expect(history.refusals().filter((refusal) => refusal !== FAILED_REFUSAL)).toEqual([])
-  expect(fatalReasons(server)).toEqual([expect.stringMatching(/malformed|not a database/)])
-  expect(server.stderr()).toBe('')
+  const sentThen = await until('the server reads the page', () => sentBefore)
+  await expectFailure(db, server, after, {
+    sentBefore: sentThen,
+    reason: /malformed|not a database/,
+  })
 
   const check = await runPlantstore(['check', '--database', database])
   expect(check).toMatchObject({ stdout: '', exitCode: 3 })

@@ -25,7 +25,13 @@ testRounds(
     await using server = await db.serve()
     const load = db.startLoad(server)
     await load.acknowledged(ENOUGH)
-    const moment = await backUpUnderLoad(database, backup, history)
+    let begunAt = 0
+    // Until something was sent or answered meanwhile.
+    do {
+      begunAt = history.now()
+      expect(await runPlantstore(['backup', backup, '--force', '--database', database])).toMatchObject({ exitCode: 0 })
+    } while (history.now() === begunAt)
+    const endedAt = history.now()
     await load.acknowledged(history.counts().acknowledged + ENOUGH)
     const whileServing = await restore()
     const refusals = history.refusals()
@@ -37,7 +43,7 @@ testRounds(
     const restored = await restore()
 
     expect([whileServing.exitCode, restored.exitCode, refusals]).toEqual([3, 0, []])
-    requireOneMoment(database, history, moment)
+    requireOneMoment(database, history, begunAt, endedAt)
     expect(dump(database)).toEqual(dump(kept))
     await using again = await restart(database)
     const plants = await (await again.request('GET', '/plants', { token })).json()
@@ -48,26 +54,11 @@ testRounds(
   },
 )
 
-interface Moment {
-  readonly begunAt: number
-  readonly endedAt: number
-}
-
-/** Makes a backup beside a server under load, and another one if nothing was sent or answered meanwhile. */
-async function backUpUnderLoad(database: string, backup: string, history: History): Promise<Moment> {
-  let begunAt = 0
-  do {
-    begunAt = history.now()
-    expect(await runPlantstore(['backup', backup, '--force', '--database', database])).toMatchObject({ exitCode: 0 })
-  } while (history.now() === begunAt)
-  return { begunAt, endedAt: history.now() }
-}
-
 /**
  * Throws unless a database is what it was at one moment between these two. It has all that was answered before, nothing that
  * was sent after, and no write without the writes that were answered before it was sent.
  */
-function requireOneMoment(database: string, history: History, { begunAt, endedAt }: Moment): void {
+function requireOneMoment(database: string, history: History, begunAt: number, endedAt: number): void {
   using db = new Database(database, { readonly: true })
   const rows = readPlants(db, 1)
   const sent = history.writes().filter(({ sentAt }) => sentAt < endedAt)

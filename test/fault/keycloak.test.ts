@@ -6,6 +6,7 @@ import { codeOf, createPlant, listNames } from '../cli/support/service-client.ts
 import { blockAfter } from '../support/docs.ts'
 import { makeFolder } from '../support/folder.ts'
 import { AUDIENCE } from '../support/issuer.ts'
+import { freePort } from '../support/postgres-system.ts'
 import { runProgram, startProgram } from '../support/program.ts'
 import { lacks, program } from '../support/requirement.ts'
 import { until } from '../support/until.ts'
@@ -39,7 +40,7 @@ testLong.skipIf(isMissing)(
     const archive = await fetchArchive()
     using folder = makeFolder()
     expect(await runProgram(['unzip', '-q', archive, '-d', folder.path])).toMatchObject({ exitCode: 0 })
-    const port = await freePort()
+    const port = freePort()
     const commands = (await blockAfter('commands of: keycloak')).replaceAll('8081', String(port))
     // The block prints the answer with the token last. Keycloak ends with the shell.
     const shell = startProgram(['setsid', 'bash', '-euc', `trap 'kill $!' EXIT; ${commands}\nwait`], {
@@ -65,8 +66,3 @@ testLong.skipIf(isMissing)(
   },
   ROUNDS_TIMEOUT_MS,
 )
-
-async function freePort(): Promise<number> {
-  await using server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
-  return server.port ?? 0
-}

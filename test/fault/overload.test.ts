@@ -55,11 +55,8 @@ async function startService(under: readonly string[]) {
   }
 }
 
-type Round = Awaited<ReturnType<typeof runRound>>
-type Service = Awaited<ReturnType<typeof startService>>
-
 /** Measures the capacity of a server with some of the connections, and then asks for three times as much with all of them. */
-async function runRound(service: Service, connectionCount: number, busyCount: number) {
+async function runRound(service: Awaited<ReturnType<typeof startService>>, connectionCount: number, busyCount: number) {
   const { next, createMs } = service
   // Each round opens new connections, because the server cuts idle ones.
   const connections = await openConnections(service.server.port, connectionCount)
@@ -73,18 +70,15 @@ async function runRound(service: Service, connectionCount: number, busyCount: nu
   while ((await createMs(probe)) > RECOVERY_FACTOR * median(alone));
   for (const { cut } of connections) cut()
   const recoveredAfterMs = result.clearedAfterMs + performance.now() - clearedMs
-  const ms = (status: number) => [0.5, 0.99].map((share) => result.latencyMs(status, share).toFixed(0)).join(' and ')
-  console.log(
-    `${capacity.toFixed(0)} creates a second at most; of ${(OVERLOAD * capacity).toFixed(0)} due ` +
-      `${result.sentPerSecond.toFixed(0)} were sent; ${result.answeredPerSecond(200).toFixed(0)} were done in ${ms(200)} ms ` +
-      `(p50 and p99), ${result.answeredPerSecond(503).toFixed(0)} refused in ${ms(503)} ms; recovered after ` +
-      `${recoveredAfterMs.toFixed(0)} ms; ${residentMib(service.server.pid).toFixed(0)} MiB`,
-  )
+  const [sent, done, refused] = [result.sentPerSecond, result.answeredPerSecond(200), result.answeredPerSecond(503)]
+  const told = Object.entries({ capacity, sent, done, refused, recoveredAfterMs, mib: residentMib(service.server.pid) })
+  console.log(`creates a second: ${told.map(([name, value]) => `${name} ${value.toFixed(0)}`).join(', ')}`)
   return {
-    result,
+    cut: result.cut,
+    refusalMs: result.latencyMs(503, 0.99),
     /** What was done per second, and what was sent, as multiples of the capacity. */
-    usefulShare: result.answeredPerSecond(200) / capacity,
-    sentShare: result.sentPerSecond / capacity,
+    usefulShare: done / capacity,
+    sentShare: sent / capacity,
     /** From the end of the overload until a create takes as long as before. */
     recoveredAfterMs,
   }
@@ -96,22 +90,18 @@ async function overload(under: readonly string[], connections: number, busyConne
   const { pid } = service.server
   await runRound(service, connections, busyConnections)
   const residentBeforeMib = residentMib(pid)
-  const done: Round[] = []
+  const done: Awaited<ReturnType<typeof runRound>>[] = []
   while (done.length < ROUNDS) done.push(await runRound(service, connections, busyConnections))
   const growthMib = peakMib(pid) - residentBeforeMib
   const exitCode = await service.server.end()
   service.check()
 
-  const middle = (of: (round: Round) => number) => median(done.map(of))
-  expect({ exitCode, cut: middle(({ result }) => result.cut) }).toEqual({ exitCode: 0, cut: 0 })
-  expect(middle(({ usefulShare }) => usefulShare)).toBeGreaterThanOrEqual(USEFUL_SHARE_MIN)
-  expect(middle(({ recoveredAfterMs }) => recoveredAfterMs)).toBeLessThan(RECOVERY_LIMIT_MS)
+  const middle = (name: keyof (typeof done)[number]) => median(done.map((round) => round[name]))
+  expect({ exitCode, cut: middle('cut') }).toEqual({ exitCode: 0, cut: 0 })
+  expect(middle('usefulShare')).toBeGreaterThanOrEqual(USEFUL_SHARE_MIN)
+  expect(middle('recoveredAfterMs')).toBeLessThan(RECOVERY_LIMIT_MS)
   expect(growthMib).toBeLessThan(GROWTH_MAX_MIB)
-  return {
-    sentShare: middle(({ sentShare }) => sentShare),
-    refusalMs: middle(({ result }) => result.latencyMs(503, 0.99)),
-    refusals: service.history.refusals(),
-  }
+  return { sentShare: middle('sentShare'), refusalMs: middle('refusalMs'), refusals: service.history.refusals() }
 }
 
 describe.skipIf(!IS_LONG || lacks(PROCESS_TOOLS))('a server that gets three times as many creates as it can do', () => {
@@ -124,17 +114,14 @@ describe.skipIf(!IS_LONG || lacks(PROCESS_TOOLS))('a server that gets three time
     expect(sentShare).toBeGreaterThan(0.9 * OVERLOAD)
   })
 
-  test('with a busy processor does what it can, and the rest waits in thousands of connections', async () => {
-    const { sentShare, refusals } = await overload([], 3000, 256)
+  test.each([
+    ['the rest waits in thousands of connections', 3000, []],
+    ['some of the rest is refused, because more connections than writes may wait', 6000, [BUSY_REFUSAL]],
+  ])('with a busy processor does what it can, and %s', async (_, connections, possible) => {
+    const { sentShare, refusals } = await overload([], connections, 256)
 
-    expect(refusals).toEqual([])
+    expect(possible).toEqual(expect.arrayContaining(refusals))
     // No connection was free for all of it.
-    expect(sentShare).toBeLessThan(OVERLOAD)
-  })
-
-  test('with a busy processor and more connections than writes may wait does what it can', async () => {
-    const { sentShare } = await overload([], 6000, 256)
-
     expect(sentShare).toBeLessThan(OVERLOAD)
   })
 })

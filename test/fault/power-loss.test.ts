@@ -4,11 +4,11 @@ import { IS_LONG } from '../support/long.ts'
 import type { Random } from '../support/random.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
-import type { PlantRows } from './history.ts'
-import { findGaps, findLosses, type KnownWrites, knownAfter, readRebuilt } from './power-loss/compare.ts'
-import { EVERYTHING, type Files, NOTHING } from './power-loss/disk.ts'
+import { faultsIn, type PlantRows } from './history.ts'
+import { findGaps, type KnownWrites, knownAfter, readRebuilt } from './power-loss/compare.ts'
+import { contentOf, EVERYTHING, type Files, NOTHING } from './power-loss/disk.ts'
 import type { Event } from './power-loss/events.ts'
-import { contentOf, describeLoss, formOf, type Loss, losePower, putInFolder, startOn } from './power-loss/losses.ts'
+import { describeLoss, formOf, type Loss, losePower, putInFolder, startOn } from './power-loss/losses.ts'
 import {
   DATABASE,
   type LoadRecording,
@@ -42,7 +42,7 @@ describe.skipIf(lacks(STRACE))('a loss of power', () => {
     const recording = await recordLoad(['--durability', 'full'], random)
 
     const { faults, cutsWithUnsynced } = await checkLosses(recording, random, (_, rows, known) =>
-      findLosses(rows, known, recording),
+      faultsIn(rows, known, recording.history.plantOf),
     )
 
     expect(faults).toEqual([])
@@ -60,7 +60,7 @@ describe.skipIf(lacks(STRACE))('a loss of power', () => {
       let latest: PlantRows = new Map()
 
       const { faults, cutsWithUnsynced } = await checkLosses(recording, random, ({ survival }, rows, known) => {
-        const losses = findLosses(rows, known, recording)
+        const losses = faultsIn(rows, known, recording.history.plantOf)
         lossCount += losses.length
         if (survival !== EVERYTHING) return findGaps(rows, known, recording)
         latest = rows

@@ -40,18 +40,11 @@ interface SlowClient {
   readonly cutAfterMs?: number
 }
 
+const sendHalfHead = (connection: Connection) => connection.send('POST /plants HTTP/1.1\r\nHost: a\r\nX-Half: ')
+
 const CROWD: readonly SlowClient[] = [
-  {
-    name: 'half-sent heads',
-    count: 100,
-    begin: (connection) => connection.send('POST /plants HTTP/1.1\r\nHost: a\r\nX-Half: '),
-  },
-  {
-    name: 'heads at a byte per second',
-    count: 100,
-    begin: (connection) => connection.send('POST /plants HTTP/1.1\r\nHost: a\r\nX-Slow: '),
-    isDripping: true,
-  },
+  { name: 'half-sent heads', count: 100, begin: sendHalfHead },
+  { name: 'heads at a byte per second', count: 100, begin: sendHalfHead, isDripping: true },
   {
     name: 'bodies at a byte per second',
     count: 100,
@@ -98,7 +91,7 @@ const CROWDS: readonly (readonly [name: string, kinds: readonly SlowClient[], un
 
 describe.skipIf(lacks(PROCESS_TOOLS)).each(CROWDS)('%s', (_, kinds, under) => {
   test(
-    'do not slow down other clients, and take bounded memory',
+    'do not slow down other clients, take bounded memory, and are cut in time',
     async () => {
       await using service = await serveOthers(PLANTS, under)
       const expectBoundedMemory = await watchMemory(service)
@@ -112,33 +105,30 @@ describe.skipIf(lacks(PROCESS_TOOLS)).each(CROWDS)('%s', (_, kinds, under) => {
 
       // The short form runs beside other tests. There it shows that others are answered at all.
       if (IS_LONG) expect(besideMs).toBeLessThan(limitMs)
+      if (IS_LONG && under !== LIMIT) await expectCuts(service, kinds)
       expectBoundedMemory()
     },
     ROUNDS_TIMEOUT_MS,
   )
-
-  test.skipIf(!IS_LONG || under === LIMIT)(
-    'are cut in time, take bounded memory, and leave nothing behind',
-    async () => {
-      await using service = await serveOthers(PLANTS)
-      const { pid, port, stdout } = service.server
-      const expectBoundedMemory = await watchMemory(service)
-      const descriptors = countDescriptors(pid)
-      const limitMs = Math.max(...kinds.map(({ cutAfterMs }) => cutAfterMs ?? IDLE_TIMEOUT_MS))
-      const startMs = performance.now()
-      using held = await hold(service, kinds)
-      held.startSlowBytes()
-      await until('all are cut', () => countDescriptors(pid) <= descriptors, { limitMs: 2 * limitMs })
-
-      console.log(`all were cut after ${((performance.now() - startMs) / 1000).toFixed(1)} s`)
-      expect(performance.now() - startMs).toBeLessThan(limitMs + CUT_SLACK_MS)
-      expectBoundedMemory()
-      using connection = await openConnection(port)
-      expect(await service.create(connection)).toBe(200)
-      expect(stdout()).not.toContain('"level":"error"')
-    },
-  )
 })
+
+/** Expects that slow clients are cut in time, and leave nothing behind. */
+async function expectCuts(service: OthersService, kinds: readonly SlowClient[]): Promise<void> {
+  const { pid, port, stdout } = service.server
+  await untilAtRest(pid)
+  const descriptors = countDescriptors(pid)
+  const limitMs = Math.max(...kinds.map(({ cutAfterMs }) => cutAfterMs ?? IDLE_TIMEOUT_MS))
+  const startMs = performance.now()
+  using held = await hold(service, kinds)
+  held.startSlowBytes()
+  await until('all are cut', () => countDescriptors(pid) <= descriptors, { limitMs: 2 * limitMs })
+
+  console.log(`all were cut after ${((performance.now() - startMs) / 1000).toFixed(1)} s`)
+  expect(performance.now() - startMs).toBeLessThan(limitMs + CUT_SLACK_MS)
+  using connection = await openConnection(port)
+  expect(await service.create(connection)).toBe(200)
+  expect(stdout()).not.toContain('"level":"error"')
+}
 
 describe.skipIf(lacks(PROCESS_TOOLS))('more connections than descriptors', () => {
   test(

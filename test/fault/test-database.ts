@@ -7,8 +7,10 @@ import { type Random, randomNumbers } from '../support/random.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { untilThreads } from '../support/threads.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { startHistory } from './history.ts'
+import { untilEnded } from '../support/until.ts'
+import { FAILED_REFUSAL, startHistory } from './history.ts'
 import { type LoadOptions, startLoad } from './load.ts'
+import { fatalReasons } from './server-log.ts'
 
 /** The promise of a start, also after a kill. */
 const START_LIMIT_MS = 1000
@@ -94,6 +96,23 @@ export async function restart(database: string) {
   if (ready.status === 200 && startMs < START_LIMIT_MS + SLACK_MS) return server
   await server.kill()
   throw new Error(`the next start took ${Math.round(startMs)} ms, and was told ${ready.status} ${await ready.text()}`)
+}
+
+/** Expects that a server under load ends by itself, with this reason, and acknowledges none of the writes from this place on. */
+export async function expectFailure(
+  { history }: Pick<TestDatabase, 'history'>,
+  server: Server,
+  load: ReturnType<typeof startLoad>,
+  { sentBefore, reason }: { readonly sentBefore: number; readonly reason: RegExp },
+): Promise<void> {
+  expect(await untilEnded(server)).toBe(3)
+  await load.stop()
+  const late = history.writes().slice(sentBefore)
+  expect(late.length).toBeGreaterThan(0)
+  expect(late.filter(({ outcome }) => outcome === 'acknowledged')).toEqual([])
+  expect(history.refusals().filter((refusal) => refusal !== FAILED_REFUSAL)).toEqual([])
+  expect(fatalReasons(server)).toEqual([expect.stringMatching(reason)])
+  expect(server.stderr()).toBe('')
 }
 
 /** Restarts the server, loads it, ends it in good order, and checks the history. */

@@ -35,10 +35,6 @@ export function readRebuilt(database: string): PlantRows {
   return readPlants(db, 1)
 }
 
-/** Finds acknowledged writes that a database lacks, and plants that nobody has sent. */
-export const findLosses = (rows: PlantRows, known: KnownWrites, { history }: LoadRecording): string[] =>
-  faultsIn(rows, known, history.plantOf)
-
 /** Finds writes that a database lacks although it has a later write, and plants that nobody has sent. */
 export function findGaps(rows: PlantRows, known: KnownWrites, { history }: LoadRecording): string[] {
   const unsure = known.map((write): Write => ({ ...write, outcome: 'unknown' }))

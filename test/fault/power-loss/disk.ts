@@ -51,6 +51,13 @@ function torn(random: Random): Reaches {
 /** The files' contents by name. */
 export type Files = ReadonlyMap<string, Uint8Array>
 
+/** Two disks have equal strings only if their files are equal. */
+export const contentOf = (files: Files): string =>
+  [...files]
+    .map(([name, bytes]) => `${name}: ${Bun.SHA256.hash(bytes, 'hex')}`)
+    .sort()
+    .join(', ')
+
 /**
  * A disk with one empty folder. A change of a file is certain if it was over when a sync of that file began. Entries of the
  * folder, also of new files, are certain only by a sync of the folder: ext4 keeps the entry of a new file whose content is

@@ -61,13 +61,6 @@ export function describeLoss({ cut, survival, files }: Loss, events: readonly Ev
   return `${survival.name} kept after ${cut} of ${events.length} events, ${sizes.join(', ')}`
 }
 
-/** Two losses have equal strings only if their files are equal. */
-export const contentOf = (files: Files): string =>
-  [...files]
-    .map(([name, bytes]) => `${name}: ${Bun.SHA256.hash(bytes, 'hex')}`)
-    .sort()
-    .join(', ')
-
 /** Enough bytes to see whether a file has content. */
 const BEGINNING_BYTES = 16
 

@@ -8,7 +8,7 @@ import { until } from '../../support/until.ts'
 import { type History, startHistory } from '../history.ts'
 import { startLoad } from '../load.ts'
 import { ROUNDS_TIMEOUT_MS } from '../rounds.ts'
-import { EVERYTHING, emptyDisk, type Files } from './disk.ts'
+import { contentOf, EVERYTHING, emptyDisk } from './disk.ts'
 import { type Event, type FileId, readEvents, strace } from './events.ts'
 
 /** The name of the database in the recorded folder. */
@@ -52,7 +52,11 @@ export async function recordFolder(run: (path: string, trace: string) => Promise
   const trace = join(traces.path, 'trace')
   await run(path, trace)
   const recording = readEvents(readFileSync(trace, 'latin1'), path)
-  requireSame(replay(recording.events), readFiles(path))
+  const disk = emptyDisk()
+  for (const event of recording.events) disk.take(event)
+  const files = new Map(readdirSync(path).map((name) => [name, new Uint8Array(readFileSync(join(path, name)))]))
+  const [replayed, real] = [contentOf(disk.lose(EVERYTHING)), contentOf(files)]
+  if (replayed !== real) throw new Error(`a replay of the recording results in ${replayed} instead of ${real}`)
   return recording
 }
 
@@ -114,24 +118,4 @@ async function countWalRestarts(database: string): Promise<number> {
       .arrayBuffer(),
   )
   return sequence.length < 4 ? 0 : sequence.readUInt32BE()
-}
-
-function replay(events: readonly Event[]): Files {
-  const disk = emptyDisk()
-  for (const event of events) disk.take(event)
-  return disk.lose(EVERYTHING)
-}
-
-const readFiles = (path: string): Files =>
-  new Map(readdirSync(path).map((name) => [name, new Uint8Array(readFileSync(join(path, name)))]))
-
-function requireSame(replayed: Files, real: Files): void {
-  for (const name of new Set([...replayed.keys(), ...real.keys()])) {
-    const [ours, theirs] = [replayed.get(name), real.get(name)]
-    if (ours === undefined || theirs === undefined || Buffer.compare(ours, theirs) !== 0) {
-      throw new Error(
-        `a replay of the recording does not explain ${name}: ${ours?.length} bytes instead of ${theirs?.length}`,
-      )
-    }
-  }
 }
