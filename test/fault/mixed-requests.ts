@@ -54,8 +54,8 @@ export function mixRequests(random: Random) {
       const kind = random(1000)
       if (kind < WRITES) return live.length < LIVE_PLANTS ? create() : remove()
       if (kind < WRITES + LISTS) {
-        // One list in a hundred is whole.
-        const path = random(100) === 0 ? '/plants' : '/plants?limit=20'
+        // Two in a thousand requests read a whole list.
+        const path = random(125) === 0 ? '/plants' : '/plants?limit=20'
         return expecting([200, formatRequest('GET', path, tokens.read)])
       }
       const refused = refusedRequests(tokens)

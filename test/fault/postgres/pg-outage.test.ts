@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { readFileSync } from 'node:fs'
+import { chmodSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SQL } from 'bun'
 import { MOUNTS, mountDisk } from '../../support/disk.ts'
@@ -121,6 +121,8 @@ for (const what of ['tables', 'WAL'] as const) {
     refusals: [FULL_REFUSAL],
     place() {
       const mounted = mountDisk(DISK_BYTES)
+      // The user of the server must reach its folder.
+      chmodSync(mounted.path, 0o755)
       const elsewhere = makeFolder(MEMORY)
       const log = makeServerFolder(elsewhere.path, 'log')
       disk = mounted
