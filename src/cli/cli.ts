@@ -14,7 +14,8 @@ export async function run(process: Io): Promise<number> {
   const help: string[] = []
   try {
     const program = await createProgram(io, io.argv[0], help)
-    const done = program.parseAsync(io.argv, { from: 'user' }).finally(() => io.print(help.join('')))
+    // Without help nothing is printed: it would wait behind the output of a command that a signal has stopped.
+    const done = program.parseAsync(io.argv, { from: 'user' }).finally(() => help.length > 0 && io.print(help.join('')))
     await Promise.race([done, io.uncaught])
     return EXIT.done
   } catch (error) {
