@@ -1,47 +1,88 @@
 import { describe, expect, test } from 'bun:test'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { lacks } from '../support/requirement.ts'
-import { readTranscripts, requirementsOf, runTranscript } from './support/transcript.ts'
+import { Glob } from 'bun'
+import { COMMAND, EXECUTABLE, runPlantstore } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { program, type Requirement } from '../support/requirement.ts'
+import { MAY_CHANGE_USER } from '../support/restricted.ts'
+import { filled, isAsPrinted, testTranscripts } from '../support/transcript.ts'
 
-const FOLDER = join(import.meta.dir, 'transcripts')
-const files = readdirSync(FOLDER).sort()
-/** Long, because a test waits for its lane first. */
-const TIMEOUT_MS = 600_000
-/** More at once would make a server slower than the 2 s for which `plantstore healthcheck` waits. */
-const lanes = [Promise.resolve(), Promise.resolve(), Promise.resolve(), Promise.resolve()]
+/** A slow machine prints such lines, too. */
+const PROGRESS = /^(?:\d+ %: )?\d+ (?:of \d+ )?plants? (?:checked|copied|exported|imported)\n/gm
 
-/** Runs a test as soon as its lane is free. */
-function whenFree(run: () => Promise<void>): Promise<void> {
-  const done = (lanes.shift() ?? Promise.resolve()).then(run)
-  lanes.push(done.catch(() => {}))
-  return done
+/** What steps need that hold these words. */
+const NEEDS: readonly (readonly [word: RegExp, requirement: Requirement])[] = [
+  [/\b(?:ask|request|logged|metrics|curl)\b/, program('curl')],
+  [/\bsetpriv\b/, MAY_CHANGE_USER],
+  [/\/proc\/|\/dev\/full/, { missing: 'this is no Linux', isMet: () => process.platform === 'linux' }],
+  [/\b(?:self_signed|signed_by)\b/, program('openssl')],
+  ...['sqlite3', 'jq', 'openssl', 'promtool', 'python3', 'script'].map(
+    (name) => [new RegExp(`(?:^|[ (|])${name} `, 'm'), program(name)] as const,
+  ),
+]
+
+/**
+ *     # Says which token it revoked.
+ *     $ plantstore token create --user me 2>log
+ *     {token1}
+ *     $ plantstore token revoke - --json <<end
+ *     > {token1}
+ *     > end
+ *     ! Revoked token 1 of user me (write).
+ *     {"revoked":1}
+ *     $ plantstore token revoke 2
+ *     ! plantstore: There is no such token: plantstore token list shows all.
+ *     [1]
+ *
+ * Each test has an empty folder of its own, whose path is `{folder}`. The shell runs the line after `$` with those after `>`.
+ * Then follows all that it prints: on stderr after `!`, on stdout, and its exit code unless that is 0. transcript.sh has functions
+ * for servers and requests.
+ */
+const TERMINAL = {
+  asked: /\$ .*\n(?:> ?.*\n)*/,
+  needs: (scripts: string) => NEEDS.flatMap(([word, requirement]) => (word.test(scripts) ? [requirement] : [])),
+  open: makeStage,
 }
 
-describe.concurrent.each(files)('%s', (file) => {
-  for (const transcript of readTranscripts(readFileSync(join(FOLDER, file), 'utf8'))) {
-    const play = async () => {
-      const { expected, actual } = await runTranscript(transcript)
-
-      expect(actual).toBe(expected)
-    }
-    test.skipIf(lacks(...requirementsOf(transcript)))(transcript.title, () => whenFree(play), TIMEOUT_MS)
+/** An empty folder for a transcript, in which `plantstore` is a program. Ends the servers that are left. */
+async function makeStage() {
+  const outside = makeFolder()
+  const makeInside = (name: string) => mkdirSync(join(outside.path, name), { recursive: true }) ?? ''
+  const [folder, state, bin] = [makeInside('folder'), makeInside('state'), makeInside('bin')]
+  if (EXECUTABLE) symlinkSync(EXECUTABLE, join(bin, 'plantstore'))
+  else writeFileSync(join(bin, 'plantstore'), `#!/bin/sh\nexec '${COMMAND.join("' '")}' "$@"\n`, { mode: 0o755 })
+  const env = { PATH: `${bin}:${process.env.PATH}`, STATE: state }
+  const functions = join(import.meta.dir, 'support/transcript.sh')
+  const known = new Map([['folder', folder]])
+  return {
+    known,
+    async answer(asked: string) {
+      const script = filled(asked, known).replace(/^(?:\$ |> ?)/gm, '')
+      const options = { command: ['sh'], cwd: folder, env }
+      const { stdout, stderr, exitCode } = await runPlantstore(['-c', `. '${functions}'\n${script}`], options)
+      const told = stderr.replace(PROGRESS, '').replace(/^/gm, '! ').replace(/! $/, '')
+      return told + stdout + (exitCode === 0 ? '' : `[${exitCode}]\n`)
+    },
+    async [Symbol.asyncDispose]() {
+      for (const file of new Glob('*/pid').scanSync(state)) {
+        const hasEnded = existsSync(join(state, file, '../code'))
+        if (!hasEnded) process.kill(Number(readFileSync(join(state, file), 'utf8')), 'SIGKILL')
+      }
+      outside[Symbol.dispose]()
+    },
   }
-})
+}
+
+testTranscripts(join(import.meta.dir, 'transcripts'), TERMINAL)
 
 describe('a transcript', () => {
-  const isAsPrinted = async (text: string) => {
-    const [transcript = { title: '', steps: [] }] = readTranscripts(`# Title\n${text}`)
-    const { expected, actual } = await runTranscript(transcript)
-    return expected === actual
-  }
-
   test.each([
     '$ echo a; cat <<end >&2; exit 3\n> b\n>\n> end\n! b\n! \na\n[3]\n\n',
     '$ echo 12; echo 34; echo 12\n{number1}\n{number2}\n{number1}\n$ echo {number2}{number1}\n3412\n$ pwd\n{folder}\n',
     '$ plantstore user list\n! plantstore: There is no database {folder}/plantstore.db: name the one that the server uses.\n[3]\n',
   ])('passes if all is printed as it says: %j', async (text) => {
-    expect(await isAsPrinted(text)).toBe(true)
+    expect(await isAsPrinted(text, TERMINAL)).toBe(true)
   })
 
   test.each([
@@ -54,6 +95,6 @@ describe('a transcript', () => {
     ['another text for a variable of an earlier step', '$ echo 12\n{number1}\n$ echo 34\n{number1}\n'],
     ['a text of another kind', '$ echo a\n{number}\n'],
   ])('fails if a step prints %s', async (_, text) => {
-    expect(await isAsPrinted(text)).toBe(false)
+    expect(await isAsPrinted(text, TERMINAL)).toBe(false)
   })
 })

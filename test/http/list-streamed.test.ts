@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { AppError } from '../../src/domain/error.ts'
 import { PAGE_PLANTS } from '../../src/http/lists/render-list.ts'
+import type { AppOptions } from '../../src/http/options.ts'
 import { openConnection } from '../support/raw-connection.ts'
 import { countPages, createEven, createMany, FAULT, MANY, namesIn, nextOf } from './support/long-lists.ts'
-import { rawRequest } from './support/raw-request.ts'
-import { type Answer, startService } from './support/service.ts'
+import { type Answer, listRequest, startService } from './support/service.ts'
 import { IN_PROCESS, OVER_TCP } from './support/transports.ts'
 
 describe.each(OVER_TCP)('a list of many pages of the store, $name', (transport) => {
@@ -32,9 +33,9 @@ describe.each(OVER_TCP)('a list of many pages of the store, $name', (transport) 
     await using service = await startService(transport)
     await createMany(service.store)
 
-    const { status, headers, body, isClosed } = await service.exchange('GET', '/plants')
+    const { status, headers, text, isClosed } = await service.exchange('GET', '/plants')
 
-    expect([status, isClosed, body.slice(-8)]).toEqual([200, true, ']\r\n0\r\n\r\n'])
+    expect([status, isClosed, text.slice(-8)]).toEqual([200, true, ']\r\n0\r\n\r\n'])
     const { date: _, 'x-request-id': __, connection: ___, ...rest } = Object.fromEntries(headers)
     expect(rest).toEqual({
       'cache-control': 'no-store',
@@ -126,7 +127,7 @@ describe.each(OVER_TCP)('a list without a limit of a store whose reads are count
       await createMany(service.store)
       using connection = await openConnection(service.port)
 
-      await connection.send(rawRequest('GET', '/plants', { token: service.token, version }))
+      await connection.send(listRequest(service.token).replace('1.1', version))
       await connection.until(() => connection.text().includes('"998"'))
       firstPage.resolve()
       await connection.until(connection.isClosed)
@@ -141,6 +142,47 @@ describe.each(OVER_TCP)('a list without a limit of a store whose reads are count
       )
     },
   )
+})
+
+describe.each(IN_PROCESS)('a list without a limit and its token, $name', (transport) => {
+  /** Does something to the look-ups of the token, of which there is one before each of the three parts. */
+  const listWhile = async (act: (lookup: number) => void, app: Partial<AppOptions> = {}) => {
+    let lookups = 0
+    await using service = await startService(transport, {
+      app,
+      overrideStore: (store) => ({
+        hasSameTokens: () => false,
+        async findToken(hash) {
+          act(++lookups)
+          return store.findToken(hash)
+        },
+      }),
+    })
+    await createMany(service.store)
+    const { text: token } = await service.createToken(app.nowMs && { expiresAtMs: 1000 })
+    const answer = await service.list('', { token }).catch(() => undefined)
+    return { plants: answer?.body.length, lookups, messages: service.logLines().map(({ msg }) => msg) }
+  }
+
+  test('goes on while the store of tokens cannot tell what has changed, and while it cannot be reached', async () => {
+    const fail = (lookup: number) => {
+      if (lookup > 1) throw new AppError('store_failed', { cause: 'the cable is out' })
+    }
+
+    expect(await listWhile(() => {})).toMatchObject({ plants: MANY, lookups: 3 })
+    expect(await listWhile(fail)).toMatchObject({ plants: MANY, lookups: 3 })
+  })
+
+  test('ends with an error once the token expires, and the log says why', async () => {
+    let nowMs = 0
+    const expire = (lookup: number) => {
+      if (lookup === 2) nowMs = 1000
+    }
+    const { plants, messages } = await listWhile(expire, { nowMs: () => nowMs })
+
+    expect(plants).toBeUndefined()
+    expect(messages).toContain('a list was cut: its token is no longer accepted')
+  })
 })
 
 /** Expects a list in order that has each plant once, and all plants that were kept. */

@@ -4,8 +4,7 @@ import { openConnection } from '../support/raw-connection.ts'
 import { until } from '../support/until.ts'
 import { startWithCases } from './support/cases.ts'
 import { countPages, createMany } from './support/long-lists.ts'
-import { rawRequest } from './support/raw-request.ts'
-import { startService } from './support/service.ts'
+import { listRequest, startService } from './support/service.ts'
 import { OVER_TCP, SOCKET_TRANSPORTS } from './support/transports.ts'
 
 /** The lines of requests, once a condition holds. */
@@ -69,7 +68,7 @@ describe.each(OVER_TCP)('the statistics of requests, $name', (transport) => {
     expect(statistics.bodyBytes).toBe(sent)
 
     using connection = await openConnection(service.port)
-    await connection.send(rawRequest('GET', '/plants', { token: service.token }))
+    await connection.send(listRequest(service.token))
     await connection.until(() => connection.text().includes('"1998"'))
 
     const parts = connection.text().match(/^[[,]\{.*\}$/gm) ?? []
@@ -87,7 +86,7 @@ describe.each(SOCKET_TRANSPORTS)('a list without a limit, $name', (transport) =>
     await createMany(service.store)
     const complete = (await service.list()).text
     const connection = await openConnection(service.port)
-    await connection.send(rawRequest('GET', '/plants', { token: service.token }))
+    await connection.send(listRequest(service.token))
     await connection.until(() => connection.text().includes('"0"'))
     connection[Symbol.dispose]()
     const [whole, cut] = await requestLines(service.logs, (lines) => lines.length === 2)

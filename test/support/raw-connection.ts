@@ -89,33 +89,20 @@ export async function openConnection(port: number, { ca }: ConnectOptions = {}) 
   }
 }
 
-interface ExchangeOptions extends ConnectOptions {
-  /** Is sent once the first bytes of an answer have come. */
-  readonly onFirst?: string
-}
-
 /**
  * Sends bytes on a connection of their own. Returns all that comes back until the first answer is whole, or until the end of
  * the connection where the request or the answer asks for the end.
  */
-export async function exchange(
-  port: number,
-  bytes: string | Uint8Array,
-  { onFirst = '', ...options }: ExchangeOptions = {},
-) {
+export async function exchange(port: number, bytes: string | Uint8Array, options: ConnectOptions = {}) {
   const request = Buffer.from(bytes).toString('latin1')
   const closes = /Connection: close\r\n|^\S+ \S+ HTTP\/1\.0\r\n/.test(request)
   using connection = await openConnection(port, options)
   const answers = () => readAnswers(connection.text(), () => request.startsWith('HEAD ')).answers
   await connection.send(bytes)
-  if (onFirst !== '') {
-    await connection.until(() => connection.text() !== '')
-    await connection.send(onFirst)
-  }
   await connection.until(
     () => !closes && answers().some(({ status, headers }) => status >= 200 && headers.get('connection') !== 'close'),
   )
-  return { text: connection.text(), isClosed: connection.isClosed(), ...parse(connection.text()) }
+  return { text: connection.text(), isClosed: connection.isClosed(), ...withoutFrame(parse(connection.text())) }
 }
 
 /** The first answer of a text: its status, its headers, and all that follows. */
@@ -137,12 +124,14 @@ type RawAnswer = ReturnType<typeof parse>
 /** The first answer of a text, without the frame of its chunks; `undefined` until it is whole. */
 export function parseWhole(text: string): RawAnswer | undefined {
   const [answer] = readAnswers(text, () => false).answers
-  const isChunked = answer?.headers.get('transfer-encoding') === 'chunked'
-  return isChunked ? { ...answer, body: joinChunks(answer.body) } : answer
+  return answer && withoutFrame(answer)
 }
 
+const withoutFrame = (answer: RawAnswer): RawAnswer =>
+  answer.headers.get('transfer-encoding') === 'chunked' ? { ...answer, body: joinChunks(answer.body) } : answer
+
 /** The content of a chunked body (RFC 9112 §7.1). */
-export function joinChunks(body: string): string {
+function joinChunks(body: string): string {
   const parts: string[] = []
   for (let start = 0; ; ) {
     const end = body.indexOf('\r\n', start)

@@ -1,11 +1,12 @@
 # The functions of the steps of a transcript. STATE is a folder for what they keep between steps. A step that is about a second
 # server begins with `server=two`.
 
-# wait_until COMMAND: waits until a command succeeds, for half a minute at most.
+# wait_until COMMAND: waits until a command succeeds, but not much longer than half a minute.
 wait_until() {
-  limit=$(($(date +%s) + 30))
+  looks=0
   until "$@" >/dev/null 2>&1; do
-    [ "$(date +%s)" -lt $limit ] || { echo "it never came about: $*"; return 1; }
+    looks=$((looks + 1))
+    [ $looks -lt 1500 ] || { echo "it never came about: $*"; return 1; }
     sleep 0.02
   done
 }
@@ -20,6 +21,7 @@ serve() {
   ) >/dev/null 2>&1 </dev/null &
   wait_until listens_or_has_ended
   [ ! -s "$(at)/code" ] || { told >&2; return "$(cat "$(at)/code")"; }
+  found address | sed 's/\[::\]/127.0.0.1/' >"$(at)/url"
 }
 
 # end [SIGNAL]: sends a signal to the server, by default SIGTERM, and waits until it has ended. Exits as it does.
@@ -36,7 +38,8 @@ request() {
   [ -z "$token" ] || set -- --header "Authorization: Bearer $token" "$@"
   [ -z "$body" ] || set -- --header 'Content-Type: application/json' --data-binary "$body" "$@"
   answer=$(ask "$path" --request "$method" --write-out '\n%{http_code}' "$@")
-  body=$(printf '%s\n' "$answer" | sed '$d')
+  body=${answer%
+*}
   printf '%s\n' "${answer##*[!0-9]}${body:+ $body}"
 }
 
@@ -44,9 +47,10 @@ request() {
 ask() {
   path=$1
   shift
-  case $(url) in
-    unix:*) curl --silent --show-error --unix-socket "$(url | cut -c 6-)" "$@" "http://localhost$path" ;;
-    *) curl --silent --show-error "$@" "$(url)$path" ;;
+  read -r server_url <"$STATE/${server:-one}/url"
+  case $server_url in
+    unix:*) curl --silent --show-error --unix-socket "${server_url#unix:}" "$@" "http://localhost$path" ;;
+    *) curl --silent --show-error "$@" "$server_url$path" ;;
   esac
 }
 
@@ -66,7 +70,7 @@ metrics() { server_url=$(found metricsAddress); curl --silent --show-error "$ser
 log() { cat "$(at)/log"; }
 told() { cat "$(at)/told"; }
 pid() { cat "$(at)/pid"; }
-url() { found address | sed 's/\[::\]/127.0.0.1/'; }
+url() { cat "$(at)/url"; }
 
 at() { echo "$STATE/${server:-one}"; }
 found() { sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p" "$(at)/log" | head -n 1; }

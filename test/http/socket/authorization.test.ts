@@ -1,8 +1,8 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { OTHERS_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
+import { formatRequest } from '../../support/paced-requests.ts'
 import { sendHalf } from '../../support/slow.ts'
-import { rawRequest } from '../support/raw-request.ts'
 import { startService } from '../support/service.ts'
 import { SOCKET_TRANSPORTS } from '../support/transports.ts'
 
@@ -21,10 +21,10 @@ describe.each(SOCKET_TRANSPORTS)('a token that another process has changed, $nam
     const { text: token, id } = await service.createToken()
     const { text: yours } = await service.createToken({ user: 'you' })
     const body = '{"id":1,"name":"Fern"}'
-    const lines = ['Content-Type: application/json', `Content-Length: ${body.length}`]
-    using creating = await sendHalf(service.port, rawRequest('POST', '/plants', { token, lines }))
+    const request = formatRequest('POST', '/plants', token, body, 'Connection: close\r\n')
+    using creating = await sendHalf(service.port, request.slice(0, -body.length))
     // The token of that head was accepted once a later request on another connection is answered.
-    await service.exchange('GET', '/plants', { token })
+    await service.list('', { token })
 
     using db = new Database(service.database)
     db.run(change, [id])

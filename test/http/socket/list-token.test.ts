@@ -1,21 +1,18 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { AppError } from '../../../src/domain/error.ts'
 import { runPlantstore } from '../../support/executable.ts'
 import { addLongPlants, LONG_PLANTS, requestAndWait } from '../../support/slow.ts'
 import { until } from '../../support/until.ts'
-import { createMany, MANY } from '../support/long-lists.ts'
-import { rawRequest } from '../support/raw-request.ts'
-import { type Service, startService } from '../support/service.ts'
-import { OVER_TCP, type ServiceOptions, SOCKET_TRANSPORTS, type Transport } from '../support/transports.ts'
+import { listRequest, type Service, startService } from '../support/service.ts'
+import { SOCKET_TRANSPORTS, type Transport } from '../support/transports.ts'
 
 /** Commits of another process during one list. */
 const COMMITS = 100
 const LAST_CHUNK = ']\r\n0\r\n\r\n'
 
 /** A service with a list that is longer than the buffers of a connection, and a token of the user who has it. */
-async function startLongList(transport: Transport, options: ServiceOptions = {}) {
-  const service = await startService(transport, options)
+async function startLongList(transport: Transport) {
+  const service = await startService(transport)
   await service.createToken({ user: 'you' })
   const token = await service.createToken()
   addLongPlants(service.database)
@@ -24,7 +21,7 @@ async function startLongList(transport: Transport, options: ServiceOptions = {})
 
 /** Begins to read the list of a token, waits until `end` is done, and reads on. */
 async function readAround(service: Service, token: string, end: () => unknown): Promise<string> {
-  using list = await requestAndWait(service.port, rawRequest('GET', '/plants', { token }))
+  using list = await requestAndWait(service.port, listRequest(token))
   await end()
   return await list.readToEnd()
 }
@@ -82,46 +79,5 @@ describe.each(SOCKET_TRANSPORTS)('a list without a limit, $name', (transport) =>
 
     expect(commits).toBeGreaterThan(COMMITS)
     expect(JSON.parse(text)).toHaveLength(LONG_PLANTS.count)
-  })
-})
-
-describe.each(OVER_TCP)('a list without a limit whose store and clock are the tests own, $name', (transport) => {
-  test('ends without the last chunk once its token expires', async () => {
-    let nowMs = 0
-    const { service } = await startLongList(transport, { app: { nowMs: () => nowMs } })
-    await using _service = service
-    const { text, id } = await service.createToken({ expiresAtMs: 1000 })
-
-    const answer = await readAround(service, text, () => {
-      nowMs = 1000
-    })
-
-    await expectCut(answer, service, id)
-  })
-
-  test.each([
-    ['cannot tell what has changed', async () => {}],
-    [
-      'cannot be reached',
-      async () => {
-        throw new AppError('store_failed', { cause: 'the cable is out' })
-      },
-    ],
-  ])('goes on while the store of tokens %s', async (_, fail) => {
-    let reads = 0
-    await using service = await startService(transport, {
-      overrideStore: (store) => ({
-        hasSameTokens: () => false,
-        async findToken(hash) {
-          if (reads++ > 0) await fail()
-          return store.findToken(hash)
-        },
-      }),
-    })
-    await createMany(service.store)
-
-    expect(await service.names()).toHaveLength(MANY)
-    // Once before each of the three parts.
-    expect(reads).toBe(3)
   })
 })

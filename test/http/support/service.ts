@@ -2,9 +2,9 @@ import type { Store } from '../../../src/domain/store.ts'
 import type { UserId } from '../../../src/domain/token.ts'
 import { readCertificate } from '../../../src/http/tls.ts'
 import { closeNow } from '../../store/fixtures.ts'
+import { formatRequest } from '../../support/paced-requests.ts'
 import { exchange } from '../../support/raw-connection.ts'
 import { createToken, type TokenOptions } from '../../support/tokens.ts'
-import { type RawOptions, rawRequest } from './raw-request.ts'
 import { openDatabase, type ServiceOptions, type Transport } from './transports.ts'
 
 /** An answer with its body as text and, where it has one, as JSON. */
@@ -84,9 +84,9 @@ export async function startService(transport: Transport, options: ServiceOptions
     userIdOf: (user: string) => userIdOf(store, user),
     createToken: (token?: TokenOptions) => createToken(store, token),
     request,
-    /** Sends a request as it is written on a connection of its own, which it asks to close. */
-    exchange: (method: string, target: string, raw: RawOptions = {}) =>
-      exchange(reachable.port ?? 0, rawRequest(method, target, { token: ownToken, ...raw }), {
+    /** Sends a request on a connection of its own, which it asks to close. */
+    exchange: (method: string, target: string, body?: string) =>
+      exchange(reachable.port ?? 0, formatRequest(method, target, ownToken, body, CLOSE), {
         ca: options.tls && readCertificate(options.tls.certPath).cert,
       }),
     /** Sends a plant; a string is sent as it is. */
@@ -111,6 +111,11 @@ export async function startService(transport: Transport, options: ServiceOptions
     },
   }
 }
+
+const CLOSE = 'Connection: close\r\n'
+
+/** A list as it is sent on a connection of its own. */
+export const listRequest = (token: string) => formatRequest('GET', '/plants', token, undefined, CLOSE)
 
 /** The id of a user that has a token. */
 export async function userIdOf(store: Store, userName: string): Promise<UserId> {

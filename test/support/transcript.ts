@@ -1,0 +1,146 @@
+import { describe, expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { lacks, type Requirement } from './requirement.ts'
+
+/**
+ * A test that reads as a terminal shows it: a title, and steps, which say what is asked and all that comes back. `cli/transcripts.test.ts`
+ * and `http/transcripts.test.ts` say how each reads.
+ *
+ * `{token}` in what comes back is any text of `KINDS.token`, and spaces before `}` keep a table straight. With a number it is the same
+ * text wherever it stands in the test. `{9*ab}` repeats a text.
+ */
+interface Transcript {
+  readonly title: string
+  /** What stands before the first step, behind the title. */
+  readonly opening: string
+  readonly steps: readonly Step[]
+}
+
+interface Step {
+  /** All of these are answered alike. */
+  readonly asked: readonly string[]
+  readonly printed: string
+}
+
+/** Who answers the steps of one test. */
+interface Stage extends AsyncDisposable {
+  /** The texts of `{…}` in all steps, to which those join that come back. */
+  readonly known: Map<string, string>
+  answer(asked: string, printed: string): Promise<string>
+}
+
+interface TranscriptsOptions {
+  /** A step as far as it is asked. */
+  readonly asked: RegExp
+  readonly open: (opening: string) => Promise<Stage>
+  /** What a test needs of the system. */
+  readonly needs?: (asked: string) => readonly Requirement[]
+}
+
+/** The texts that differ from run to run. */
+const KINDS: Readonly<Record<string, string>> = {
+  number: '\\d+',
+  seconds: '[1-9]\\d*',
+  decimal: '\\d+(?:\\.\\d+)?',
+  hash: '[0-9a-f]{64}',
+  uuid: '[0-9a-f-]{36}',
+  etag: '"[!#-~]+"',
+  text: '.*',
+  clock: '\\d\\d:\\d\\d:\\d\\d\\.\\d{3}',
+  time: '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z',
+  token: 'plst_[0-9A-Za-z]{49}',
+}
+const VARIABLE = /\{([a-z]+\d*) *\}/g
+/** Long, because a test waits for its lane first. */
+const TIMEOUT_MS = 600_000
+/** More at once would make a server slower than the 2 s for which `plantstore healthcheck` waits. */
+const LANES = 4
+
+/** Registers all tests in the files of a folder. */
+export function testTranscripts(folder: string, options: TranscriptsOptions): void {
+  const lanes = Array.from({ length: LANES }, () => Promise.resolve())
+  /** Runs a test as soon as its lane is free. */
+  const whenFree = (run: () => Promise<void>) => {
+    const done = (lanes.shift() ?? Promise.resolve()).then(run)
+    lanes.push(done.catch(() => {}))
+    return done
+  }
+  describe.concurrent.each(readdirSync(folder).sort())('%s', (file) => {
+    for (const transcript of readTranscripts(readFileSync(join(folder, file), 'utf8'), options.asked)) {
+      const play = async () => {
+        const { expected, actual } = await runTranscript(transcript, options)
+
+        expect(actual).toBe(expected)
+      }
+      const needs = options.needs?.(transcript.steps.map(({ asked }) => asked.join('')).join('')) ?? []
+      test.skipIf(lacks(...needs))(transcript.title, () => whenFree(play), TIMEOUT_MS)
+    }
+  })
+}
+
+/** Whether all steps of a test come back as they say. */
+export async function isAsPrinted(text: string, options: TranscriptsOptions): Promise<boolean> {
+  const [transcript] = readTranscripts(`# Title\n${text}`, options.asked)
+  if (!transcript?.steps.length) throw new Error('nothing is asked')
+  const { expected, actual } = await runTranscript(transcript, options)
+  return expected === actual
+}
+
+function readTranscripts(text: string, asked: RegExp): readonly Transcript[] {
+  const step = new RegExp(`^(${asked.source})`, 'm')
+  return repeated(text)
+    .split(/^# /m)
+    .slice(1)
+    .map((section) => {
+      const [head = '', ...parts] = section.split(step)
+      const [title = '', ...opening] = head.split('\n')
+      const steps = parts.flatMap((part, index) =>
+        index % 2 === 0
+          ? [{ asked: part.split(/^(?=(?:\$|\w+>) )/m), printed: withoutBlankEnd(parts[index + 1]) }]
+          : [],
+      )
+      return { title, opening: opening.join('\n'), steps }
+    })
+}
+
+const withoutBlankEnd = (text = ''): string => text.replace(/\n+$/, '\n').replace(/^\n$/, '')
+
+/** Runs the steps. Resolves to what should come back, and to what came; both are the same if all is well. */
+async function runTranscript({ opening, steps }: Transcript, { open }: TranscriptsOptions) {
+  await using stage = await open(opening)
+  const { known } = stage
+  let [expected, actual] = ['', '']
+  for (const { asked, printed } of steps) {
+    for (const each of asked) {
+      const came = await stage.answer(each, printed)
+      const found = patternOf(printed, known).exec(came)
+      for (const [name, text] of Object.entries(found?.groups ?? {})) known.set(name, text)
+      expected += each + (found === null ? filled(printed, known) : came)
+      actual += each + came
+    }
+  }
+  return { expected, actual }
+}
+
+const repeated = (text: string): string =>
+  text.replace(/\{(\d+)\*(\}|[^}]+)\}/g, (_, count, part) => part.repeat(Number(count)))
+
+/** A text with the known texts in the place of their names. */
+export const filled = (text: string, known: ReadonlyMap<string, string>): string =>
+  text.replace(VARIABLE, (variable, name) => known.get(name) ?? variable)
+
+/** A pattern of what should come back. It has a group for each variable with a number whose text is not known yet. */
+function patternOf(printed: string, known: ReadonlyMap<string, string>): RegExp {
+  const named = new Set<string>()
+  const parts = printed.split(VARIABLE).map((part, index) => {
+    if (index % 2 === 0) return RegExp.escape(part)
+    const [text, pattern] = [known.get(part), KINDS[part.replace(/\d+$/, '')]]
+    if (text !== undefined || pattern === undefined) return RegExp.escape(text ?? `{${part}}`)
+    if (!/\d$/.test(part)) return `(?:${pattern})`
+    if (named.has(part)) return `\\k<${part}>`
+    named.add(part)
+    return `(?<${part}>${pattern})`
+  })
+  return new RegExp(`^${parts.join('')}$`)
+}
