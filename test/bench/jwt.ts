@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createApp } from '../../src/http/app.ts'
 import { identityProvider } from '../../src/http/jwt/provider.ts'
-import { ACCEPTED, ATTACKS, openArena } from '../http/support/jwt-attacks.ts'
+import { attacksOn, odditiesOf, openArena } from '../http/support/jwt-attacks.ts'
 import { openDatabase } from '../http/support/transports.ts'
 import { appOptions } from '../support/app.ts'
 import { serve } from '../support/executable.ts'
@@ -56,7 +56,8 @@ async function printCosts(): Promise<void> {
   await show('', 'a token of our own, cached list', own)
   const token = await arena.issuer.token()
   await show('', 'ES256, verified each time, without HTTP', token, () => provider.verify(token))
-  for (const [section, what, make] of [...ACCEPTED, ...ATTACKS]) await show(section, what, await make(arena))
+  const all = [...odditiesOf(arena), ...attacksOn(arena)]
+  for (const { section, what, make } of all) await show(section, what, await make())
   await arena.issuer[Symbol.asyncDispose]()
 }
 

@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'bun:test'
 import type { JWTPayload } from 'jose'
 import { providerUserName } from '../../../src/domain/token.ts'
+import type { ProviderPolicy } from '../../../src/http/jwt/provider.ts'
 import { AUDIENCE, startIssuer } from '../../support/issuer.ts'
-import { createToken } from '../../support/tokens.ts'
 import { until } from '../../support/until.ts'
 import { bytesOf, type Service, startService } from '../support/service.ts'
 import { type ServiceOptions, TRANSPORTS, type Transport } from '../support/transports.ts'
 
 /** A service that accepts the JWTs of an issuer. */
-async function startBoth(transport: Transport, options: Partial<ServiceOptions> = {}) {
+async function startBoth(transport: Transport, options: ServiceOptions = {}, policy: Partial<ProviderPolicy> = {}) {
   const issuer = await startIssuer()
-  const jwt = { issuer: issuer.issuer, audience: AUDIENCE, ...options.jwt }
+  const jwt = { issuer: issuer.issuer, audience: AUDIENCE, ...policy }
   const service = await startService(transport, { ...options, jwt })
   return {
     ...service,
@@ -112,26 +112,21 @@ describe.each(TRANSPORTS)('a JWT, $name', (transport) => {
     for (const [others, codes] of claims) {
       expect([others, await accessOf(service, await issuer.token(others))]).toEqual([others, codes])
     }
-    const { headers, body } = await service.list('', { token: await issuer.token({ scope: 'email' }) })
-    expect(headers.get('www-authenticate')).toBe(
-      'Bearer realm="plantstore", error="insufficient_scope", scope="plants:write"',
+    const nothing = await service.list('', { token: await issuer.token({ scope: 'email' }) })
+    const read = await service.delete(1, { token: await issuer.token({ scope: 'plants:read' }) })
+    const own = await service.delete(1, { token: (await service.createToken({ scope: 'read' })).text })
+    const challenge = (scope: string) => `Bearer realm="plantstore", error="insufficient_scope", scope="${scope}"`
+    expect([nothing, read, own].map(({ headers }) => headers.get('www-authenticate'))).toEqual(
+      ['plants:write', 'plants:write', 'write'].map(challenge),
     )
-    const reader = await issuer.token({ scope: 'plants:read' })
-    expect((await service.delete(1, { token: reader })).headers.get('www-authenticate')).toBe(
-      'Bearer realm="plantstore", error="insufficient_scope", scope="plants:write"',
+    expect(nothing.body.message).toBe(
+      'This token may do nothing here: get one with the scope plants:read or plants:write.',
     )
-    const { text: own } = await createToken(service.store, { scope: 'read' })
-    expect((await service.delete(1, { token: own })).headers.get('www-authenticate')).toBe(
-      'Bearer realm="plantstore", error="insufficient_scope", scope="write"',
-    )
-    expect(body.message).toBe('This token may do nothing here: get one with the scope plants:read or plants:write.')
   })
 
   test('without a scope may do what --jwt-default-scope says, and one with other scopes nothing', async () => {
-    const issuer = await startIssuer()
-    await using _ = issuer
-    const jwt = { issuer: issuer.issuer, audience: AUDIENCE, defaultScope: 'read' as const }
-    await using service = await startService(transport, { jwt })
+    await using service = await startBoth(transport, {}, { defaultScope: 'read' })
+    const { issuer } = service
 
     expect(await accessOf(service, await issuer.token({ scope: undefined }))).toEqual([200, 40301])
     expect(await accessOf(service, await issuer.token({ scope: 'email' }))).toEqual([40301, 40301])
