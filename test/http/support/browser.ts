@@ -15,6 +15,14 @@ export interface Screen extends BrowserContextOptions {
   readonly only?: string
 }
 
+let shared: ReturnType<typeof startBrowser> | undefined
+
+/** The browser of all tests in this process, with which it ends. A start takes two seconds. */
+export function sharedBrowser() {
+  shared ??= startBrowser()
+  return shared
+}
+
 /** A browser with an empty profile. */
 export async function startBrowser() {
   if (executable === undefined) throw new Error(`there is none of ${EXECUTABLES.join(', ')}`)

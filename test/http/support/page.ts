@@ -1,10 +1,10 @@
-import { afterAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import axe from 'axe-core'
 import type { Page, Route } from 'playwright-core'
 import { IS_LONG } from '../../support/long.ts'
 import { addPlants } from '../../support/many-plants.ts'
 import { lacks } from '../../support/requirement.ts'
-import { BROWSER_TIMEOUT_MS, CHROMIUM, type Screen, startBrowser } from './browser.ts'
+import { BROWSER_TIMEOUT_MS, CHROMIUM, type Screen, sharedBrowser } from './browser.ts'
 import { type Service, startService } from './service.ts'
 import { type ServiceOptions, SOCKET_TRANSPORTS, type Transport } from './transports.ts'
 
@@ -18,16 +18,10 @@ interface Start extends ServiceOptions {
   readonly isClosed?: boolean
 }
 
-/**
- * Registers tests of the page, with a browser for all tests of a file. Without a screen of its own a test closes the page of the
- * one before, so such tests run one after the other.
- */
+/** Registers tests of the page. Without a screen of its own a test closes the page of the one before, so such tests are not concurrent. */
 export function pageTests() {
-  let started: ReturnType<typeof startBrowser> | undefined
-  afterAll(async () => (await started)?.[Symbol.asyncDispose]())
   const open = async (screen?: Screen) => {
-    started ??= startBrowser()
-    const browser = await started
+    const browser = await sharedBrowser()
     const watched = await (screen ? browser.open(screen) : browser.reopen())
     return { ...watched, ui: uiOf(watched.page) }
   }
@@ -62,96 +56,12 @@ export function pageTests() {
   return { open, testPage }
 }
 
-/** Opens the page of a service, and signs in. */
-async function visit(page: Page, service: Service, token = service.token): Promise<void> {
-  await page.goto(urlOf(service))
-  await signIn(page, token)
-}
-
 export const urlOf = ({ port }: { readonly port: number }) => `http://127.0.0.1:${port}/`
-
-const field = (page: Page, name: string) => page.getByRole('textbox', { name, exact: true })
-const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
-const click = (page: Page, name: string) => button(page, name).click()
-/** Waits until a text shows. */
-const see = (page: Page, text: string | RegExp) => page.getByText(text).waitFor()
-/** What happened last. */
-const status = (page: Page) => page.getByRole('status')
-/** Waits until the page tells that this has happened. */
-const told = (page: Page, text: string) => status(page).getByText(text).waitFor()
-const search = (page: Page) => page.getByRole('searchbox', { name: 'Find a plant' })
-const row = (page: Page, id: number | string) => page.locator(`tr[data-id="${id}"]`)
-
-async function signIn(page: Page, token: string): Promise<void> {
-  await page.getByLabel('Access token').fill(token)
-  await button(page, 'Sign in').click()
-}
-
-/** Fills the form for a plant with what the keys of an object name, and sends it. */
-async function send(page: Page, plant: Readonly<Record<string, string>>, submit = 'Add'): Promise<void> {
-  for (const [name, text] of Object.entries(plant)) await field(page, name).fill(text)
-  await button(page, submit).click()
-}
-
-/** Deletes a plant of the list, and waits until the page tells its name. */
-async function deletes(page: Page, id: number, plant: string): Promise<void> {
-  await click(page, `Delete plant ${id}`)
-  await told(page, `Deleted ${plant}.`)
-}
-
-async function undoes(page: Page, id: number, plant: string): Promise<void> {
-  await click(page, `Undo the delete of plant ${id}`)
-  await told(page, `Restored ${plant}.`)
-}
-
-/** The path of the file that the browser stores when one downloads all plants. */
-async function downloaded(page: Page): Promise<string> {
-  const downloading = page.waitForEvent('download')
-  await button(page, 'Download all').click()
-  return (await downloading).path()
-}
-
-/** The texts of the cells of id, name and further fields. */
-const rows = (page: Page) =>
-  page.evaluate<readonly (readonly string[])[]>(
-    `[...document.querySelectorAll('tbody tr')].map((row) =>
-      [...row.cells].filter((cell) => cell.className !== 'buttons' && !cell.querySelector('input')).map((cell) => cell.textContent))`,
-  )
-const names = async (page: Page) => (await rows(page)).map(([, name]) => name)
-
-/** The id of the plant whose row has the focus. */
-const focusedRow = (page: Page) => page.evaluate<string | undefined>('document.activeElement.dataset.id')
-const scrollWidth = (page: Page) => page.evaluate<number>('document.documentElement.scrollWidth')
-/** What the tab keeps, and what the browser keeps. */
-const stored = (page: Page) =>
-  page.evaluate<readonly [string, string]>('[sessionStorage, localStorage].map((area) => JSON.stringify(area))')
 
 /** What another client does to change a plant. */
 export async function change(service: Service, id: number, name: string): Promise<void> {
   expect((await service.delete(id)).status).toBe(204)
   expect((await service.create({ id, name })).status).toBe(200)
-}
-
-/** Ends a pause, unless it has just ended by itself. */
-const tryNow = (page: Page) =>
-  page.evaluate(
-    `[...document.querySelectorAll('.pause button')].find((each) => each.textContent === 'Try now')?.click()`,
-  )
-
-/** Handles the next request with this method and path in another way. Resolves once that has happened. */
-function onNext(page: Page, method: string, path: string, handle: (route: Route) => Promise<void>) {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  let isDone = false
-  const routed = page.route(
-    (url) => url.pathname === path,
-    async (route) => {
-      if (isDone || route.request().method() !== method) return route.fallback()
-      isDone = true
-      await handle(route)
-      resolve()
-    },
-  )
-  return routed.then(() => ({ done: promise }))
 }
 
 /** The server gets the request, and the page no answer. */
@@ -160,81 +70,125 @@ export async function loseAnswer(route: Route): Promise<void> {
   await route.abort('connectionreset')
 }
 
-/** Holds the next request with this method and path until it is released. */
-async function hold(page: Page, method: string, path: string) {
-  const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  await onNext(page, method, path, async (route) => {
-    begun.resolve()
-    await released.promise
-    await route.fallback()
-  })
-  return { begun: begun.promise, release: released.resolve }
-}
-
-/** Lets a page record each time at which it says one of these texts. Must be called before the page is opened. */
-async function recordTexts(page: Page, texts: readonly string[]) {
-  await page.addInitScript(`
-    globalThis.said = []
-    new MutationObserver(() => {
-      const text = document.body?.innerText ?? ''
-      for (const each of ${JSON.stringify(texts)}) if (text.includes(each)) globalThis.said.push(each)
-    }).observe(document, { subtree: true, childList: true, characterData: true })`)
-  return () => page.evaluate<readonly string[]>('globalThis.said')
-}
-
-/** What axe-core finds wrong on the page as it is. */
-async function accessibilityProblems(page: Page): Promise<readonly string[]> {
-  if (!(await page.evaluate<boolean>('"axe" in globalThis'))) await page.evaluate(axe.source)
-  // A color is not what it will be while it changes.
-  await page.evaluate('Promise.allSettled(document.getAnimations().map(({ finished }) => finished)).then(() => {})')
-  return page.evaluate<readonly string[]>(
-    `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ' ' + nodes.map(({ html, any }) => html + ' ' + any[0]?.message).join(' ')))`,
-  )
-}
-
-/** The least height and width of what a thumb must hit. */
-const TARGET_PX = 44
-
-/** The names of buttons and boxes that are too small for a thumb. A label belongs to its box, and a cell to its link. */
-const smallTargets = (page: Page) =>
-  page.evaluate<readonly string[]>(
-    `[...document.querySelectorAll('button, input, summary, header a')]
-      .filter((target) => target.checkVisibility() && !target.classList.contains('skip'))
-      .map((target) => ({ target, box: (target.closest('label') ?? target).getBoundingClientRect() }))
-      .filter(({ box }) => box.height < ${TARGET_PX} || box.width < ${TARGET_PX})
-      .map(({ target, box }) => [target.ariaLabel ?? target.textContent, box.width, box.height].join(' '))`,
-  )
-
 /** A refusal of the server is on the console, too. */
 export const withoutRefusals = (errors: readonly string[]) =>
   errors.filter((error) => !/^Failed to load resource: the server responded with a status of 4\d\d/.test(error))
 
-const ACTIONS = {
-  ...{ field, button, click, status, told, see, search, row, signIn, visit, send, deletes },
-  ...{
-    undoes,
-    downloaded,
-    rows,
-    names,
-    focusedRow,
-    scrollWidth,
-    stored,
-    tryNow,
-    onNext,
-    hold,
-    recordTexts,
-    accessibilityProblems,
-    smallTargets,
-  },
-}
-type Bound<T> = {
-  [K in keyof T]: T[K] extends (page: Page, ...rest: infer Rest) => infer Result ? (...rest: Rest) => Result : never
-}
+/** The least height and width of what a thumb must hit. */
+const TARGET_PX = 44
 
 /** What a person does on a page, and sees there. */
-type Act = (page: Page, ...rest: unknown[]) => unknown
-
-export const uiOf = (page: Page) =>
-  Object.fromEntries(
-    Object.entries(ACTIONS).map(([name, act]) => [name, (...rest: unknown[]) => (act as Act)(page, ...rest)]),
-  ) as Bound<typeof ACTIONS>
+export function uiOf(page: Page) {
+  const field = (name: string) => page.getByRole('textbox', { name, exact: true })
+  const button = (name: string) => page.getByRole('button', { name, exact: true })
+  const click = (name: string) => button(name).click()
+  /** What happened last. */
+  const status = () => page.getByRole('status')
+  /** Waits until the page tells that this has happened. */
+  const told = (text: string) => status().getByText(text).waitFor()
+  const signIn = async (token: string) => {
+    await page.getByLabel('Access token').fill(token)
+    await click('Sign in')
+  }
+  /** The texts of the cells of id, name and further fields. */
+  const rows = () =>
+    page.evaluate<readonly (readonly string[])[]>(
+      `[...document.querySelectorAll('tbody tr')].map((row) =>
+        [...row.cells].filter((cell) => cell.className !== 'buttons' && !cell.querySelector('input')).map((cell) => cell.textContent))`,
+    )
+  /** Handles the next request with this method and path in another way. `done` resolves once that has happened. */
+  const onNext = async (method: string, path: string, handle: (route: Route) => Promise<void>) => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    let isDone = false
+    const isPath = (url: URL) => url.pathname === path
+    await page.route(isPath, async (route) => {
+      if (isDone || route.request().method() !== method) return route.fallback()
+      isDone = true
+      await handle(route)
+      resolve()
+    })
+    return { done: promise }
+  }
+  return {
+    ...{ field, button, click, status, told, signIn, rows, onNext },
+    /** Waits until a text shows. */
+    see: (text: string | RegExp) => page.getByText(text).waitFor(),
+    search: () => page.getByRole('searchbox', { name: 'Find a plant' }),
+    row: (id: number | string) => page.locator(`tr[data-id="${id}"]`),
+    names: async () => (await rows()).map(([, name]) => name),
+    /** Opens the page of a service, and signs in. */
+    async visit(service: Service, token = service.token) {
+      await page.goto(urlOf(service))
+      await signIn(token)
+    },
+    /** Fills the form for a plant with what the keys of an object name, and sends it. */
+    async send(plant: Readonly<Record<string, string>>, submit = 'Add') {
+      for (const [name, text] of Object.entries(plant)) await field(name).fill(text)
+      await click(submit)
+    },
+    /** Deletes a plant of the list, and waits until the page tells its name. */
+    async deletes(id: number, plant: string) {
+      await click(`Delete plant ${id}`)
+      await told(`Deleted ${plant}.`)
+    },
+    async undoes(id: number, plant: string) {
+      await click(`Undo the delete of plant ${id}`)
+      await told(`Restored ${plant}.`)
+    },
+    /** The path of the file that the browser stores when one downloads all plants. */
+    async downloaded() {
+      const downloading = page.waitForEvent('download')
+      await click('Download all')
+      return (await downloading).path()
+    },
+    /** The id of the plant whose row has the focus. */
+    focusedRow: () => page.evaluate<string | undefined>('document.activeElement.dataset.id'),
+    scrollWidth: () => page.evaluate<number>('document.documentElement.scrollWidth'),
+    /** What the tab keeps, and what the browser keeps. */
+    stored: () =>
+      page.evaluate<readonly [string, string]>('[sessionStorage, localStorage].map((area) => JSON.stringify(area))'),
+    /** Ends a pause, unless it has just ended by itself. */
+    tryNow: () =>
+      page.evaluate(
+        `[...document.querySelectorAll('.pause button')].find((each) => each.textContent === 'Try now')?.click()`,
+      ),
+    /** Holds the next request with this method and path until it is released. */
+    async hold(method: string, path: string) {
+      const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      await onNext(method, path, async (route) => {
+        begun.resolve()
+        await released.promise
+        await route.fallback()
+      })
+      return { begun: begun.promise, release: released.resolve }
+    },
+    /** Lets a page record each time at which it says one of these texts. Must be called before the page is opened. */
+    async recordTexts(texts: readonly string[]) {
+      await page.addInitScript(`
+        globalThis.said = []
+        new MutationObserver(() => {
+          const text = document.body?.innerText ?? ''
+          for (const each of ${JSON.stringify(texts)}) if (text.includes(each)) globalThis.said.push(each)
+        }).observe(document, { subtree: true, childList: true, characterData: true })`)
+      return () => page.evaluate<readonly string[]>('globalThis.said')
+    },
+    /** What axe-core finds wrong on the page as it is. */
+    async accessibilityProblems() {
+      if (!(await page.evaluate<boolean>('"axe" in globalThis'))) await page.evaluate(axe.source)
+      // A color is not what it will be while it changes.
+      await page.evaluate('Promise.allSettled(document.getAnimations().map(({ finished }) => finished)).then(() => {})')
+      return page.evaluate<readonly string[]>(
+        `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ' ' + nodes.map(({ html, any }) => html + ' ' + any[0]?.message).join(' ')))`,
+      )
+    },
+    /** The names of buttons and boxes that are too small for a thumb. A label belongs to its box, and a cell to its link. */
+    smallTargets: () =>
+      page.evaluate<readonly string[]>(
+        `[...document.querySelectorAll('button, input, summary, header a')]
+          .filter((target) => target.checkVisibility() && !target.classList.contains('skip'))
+          .map((target) => ({ target, box: (target.closest('label') ?? target).getBoundingClientRect() }))
+          .filter(({ box }) => box.height < ${TARGET_PX} || box.width < ${TARGET_PX})
+          .map(({ target, box }) => [target.ariaLabel ?? target.textContent, box.width, box.height].join(' '))`,
+      ),
+  }
+}
