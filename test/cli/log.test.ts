@@ -9,28 +9,14 @@ const HOST = 'Host: a b\r\n'
 
 // The transcripts show how lines read.
 describe.concurrent('the log of a server', () => {
-  test.each(['json', 'pretty'])('cannot be forged by a request, in %s', async (format) => {
-    await using service = await serveDatabase(['--log-format', format])
-    const { server } = service
-    const send = (target: string, id: string) =>
-      exchange(server.port, `GET ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Request-Id: ${id}\r\n\r\n`)
-    for (const part of ['%0d%0a', '\u0085', '\u009b2K', '\u2028', '\u007f', '\u001b[2K', '%1b[2K', '\t', '\r']) {
-      await send(`/a${part}b`, 'plain')
-      await send(`/plants?limit=${part}`, `a${part}b`)
-    }
-    await server.end()
-    const text = server.stdout().trimEnd()
-
-    expect(text).toContain('/a%0d%0ab')
-    for (const line of text.split('\n')) expect(line).toMatch(format === 'json' ? /^\{"level":/ : /^\[\d\d:\d\d:/)
-    expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u2028\u2029]/u)
-  })
-
-  test.each(['json', 'pretty'])('has no line longer than 2 KiB, whatever a client sends, in %s', async (format) => {
+  test.each([
+    ['json', /^\{"level":/],
+    ['pretty', /^\[\d\d:\d\d:/],
+  ])('cannot be forged, and has no line longer than 2 KiB, whatever a client sends, in %s', async (format, begin) => {
     await using service = await serveDatabase(['--log-format', format])
     const { server, token } = service
     // The hyphens keep a path, which is percent-encoded, from looking like a token: the log would hide that.
-    const fillers = ['a-', '"-', '\\-', '\u007f-', '\u0085-', '\u00e9-', '\u2028-', '-%1b']
+    const fillers = ['a-', '"-', '\\-', '\u007f-', '\u0085-', '\u009b2K-', '\u00e9-', '\u2028-', '-%1b[2K', '-%0d%0a']
     for (const filler of fillers) {
       const target = filler.repeat(15_000 / Buffer.byteLength(filler))
       for (const start of [`GET /${target}`, `DELETE /plants/${target}`, `POST /plants?${target}`]) {
@@ -39,12 +25,10 @@ describe.concurrent('the log of a server', () => {
       }
     }
     await server.end()
-    const requests = server
-      .stdout()
-      .trimEnd()
-      .split('\n')
-      .filter((line) => line.includes('i'.repeat(64)))
+    const lines = server.stdout().trimEnd().split('\n')
+    const requests = lines.filter((line) => line.includes('i'.repeat(64)))
 
+    expect(lines.filter((line) => !begin.test(line) || /[\p{Cc}\u2028\u2029]/u.test(line))).toEqual([])
     expect(requests).toHaveLength(3 * fillers.length)
     expect(requests.filter((line) => Buffer.byteLength(line) >= 2048)).toEqual([])
     const cut = requests.filter((line) => !line.includes('createPlant'))

@@ -3,7 +3,6 @@ import { type Series, scrape, scrapeUntil, seriesOf } from '../support/metrics.t
 import { lacks } from '../support/requirement.ts'
 import { addLongPlants, requestAndWait, sendHalf } from '../support/slow.ts'
 import { injectFault, STRACE } from '../support/strace.ts'
-import { until } from '../support/until.ts'
 import { serveDatabase } from './support/database.ts'
 
 /** A server with metrics on a database with a token. */
@@ -93,22 +92,5 @@ describe.concurrent('the metrics of the store', () => {
     const after = await scrapeUntil(server, (now) => now.plantstore_write_queue_length === 0)
     expect(after.plantstore_write_queue_age_seconds).toBe(0)
     expect(after.plantstore_sync_duration_seconds_sum).toBeWithin(2, 60)
-  })
-})
-
-describe.concurrent('the address of the metrics', () => {
-  test('answers until the server has ended', async () => {
-    await using metered = await startMetered()
-    const { server } = metered
-    using held = await holdCreate(metered)
-    await scrapeUntil(server, isInFlight(1))
-    server.signal('SIGTERM')
-    await until('the server is ending', () => server.stdout().includes('"ending"'))
-    const whileEnding = await scrape(server)
-    held.cut()
-    await server.ended()
-
-    expect(whileEnding.plantstore_http_requests_in_flight).toBe(1)
-    await expect(scrape(server)).rejects.toThrow()
   })
 })

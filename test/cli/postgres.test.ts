@@ -28,27 +28,21 @@ const FOREIGN_VARIABLES = {
 }
 
 describe.skipIf(lacks(POSTGRES_SERVER))('two processes on one PostgreSQL database', () => {
-  test('say when they created the store', async () => {
+  test('say who created the store, show at once what the other one wrote, and end with exit code 0', async () => {
     await using database = await makeDatabase({ isEmpty: true })
     const create = () => runPlantstore(['token', 'create', '--user', 'me', '--database', database.url])
     const [first, second] = [await create(), await create()]
-    await using server = await serve(database.url)
-
-    const [, where] = /^Created a new, empty store: (postgres:\/\/\S+)\.\n/.exec(first.stderr) ?? []
-    expect(new URL(where ?? '').pathname).toBe(new URL(database.url).pathname)
-    expect(second.stderr).not.toContain('Created a new, empty store')
-    expect(server.stdout()).toContain(`"database":"${where}"`)
-    expect(server.stdout()).not.toContain('created')
-  })
-
-  test('show at once what was written through the other one, and end with exit code 0', async () => {
-    await using database = await makeDatabase({ isEmpty: true })
-    const token = await createTokenIn(database.url)
+    const token = first.stdout.trim()
     await using one = await serve(database.url)
     // Variables of other programs, like PGDATABASE, must change nothing.
     await using two = await serve(database.url, [], { env: FOREIGN_VARIABLES })
 
-    for (let id = 1; id <= 20; id++) {
+    const [, where] = /^Created a new, empty store: (postgres:\/\/\S+)\.\n/.exec(first.stderr) ?? []
+    expect(new URL(where ?? '').pathname).toBe(new URL(database.url).pathname)
+    expect(second.stderr).not.toContain('Created a new, empty store')
+    expect(one.stdout()).toContain(`"database":"${where}"`)
+    expect(one.stdout()).not.toContain('created')
+    for (let id = 1; id <= 10; id++) {
       const [writer, reader] = id % 2 === 0 ? [one, two] : [two, one]
       expect(await createPlant(writer, token, id)).toBe(200)
       expect(await listNames(reader, token)).toEqual(Array.from({ length: id }, (_, index) => `Fern ${index + 1}`))

@@ -1,6 +1,7 @@
-import { describe, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
+import { TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
 import { LOG_LEVELS } from '../../src/log.ts'
-import { runPlantstore, serve } from '../support/executable.ts'
+import { serve } from '../support/executable.ts'
 import { makeDatabase } from './support/database.ts'
 import { filesIn, OUTPUTS } from './support/outputs.ts'
 
@@ -73,75 +74,43 @@ const holdersOf = (token: string, texts: Readonly<Record<string, string>>): stri
     .filter(([, text]) => formsOf(token).some((form) => text.toLowerCase().includes(form.toLowerCase())))
     .map(([name]) => name)
 
-async function startUsed() {
-  const made = makeDatabase()
+test('the text of a token is only in the output of token create, while the token is used and after', async () => {
+  using made = makeDatabase()
   const { folder, database } = made
   const created = await made.run('token', 'create', '--user', 'me', '--label', 'phone')
   const token = created.stdout.trim()
-  const server = await serve(database, ['--log-level', FINEST_LEVEL, '--metrics-listen', '127.0.0.1:0'])
+  await using server = await serve(database, ['--log-level', FINEST_LEVEL, '--metrics-listen', '127.0.0.1:0'])
   const answers = await use(server.url, token)
-  return {
-    ...{ folder, database, created, token, server, answers },
-    /** The text of each output now. */
-    async outputs() {
-      const used = { server, folder, database, answers }
-      const texts: Record<string, string> = {}
-      for (const [name, read] of Object.entries(OUTPUTS)) texts[name] = await read(used)
-      return texts
-    },
-    async [Symbol.asyncDispose]() {
-      await server.kill()
-      made[Symbol.dispose]()
-    },
+  const whileServing: Record<string, string> = {}
+  for (const [name, read] of Object.entries(OUTPUTS)) {
+    whileServing[name] = await read({ server, folder, database, answers })
   }
-}
+  const revoked = await made.feed(token, 'token', 'revoke', '-')
+  await server.end()
 
-describe('the text of a token', () => {
-  test('is only in the output of token create, while the token is used and after', async () => {
-    await using used = await startUsed()
-    const { created, token, server, database } = used
-    const whileServing = await used.outputs()
-    const revoked = await runPlantstore(['token', 'revoke', '-', '--database', database], { stdin: token })
-    await server.end()
+  expect(created.stdout).toMatch(/^plst_[0-9A-Za-z]{49}\n$/)
+  expect(revoked.exitCode).toBe(0)
+  expect(answers).toMatch(/^200 .*\n409 .*\n200 .*\n204 /)
+  expect(Object.entries(whileServing).filter(([, text]) => text === '')).toEqual([['stderr', '']])
+  expect(whileServing.log).toContain('"path":"/plants"')
+  const lines = server.stdout().trim().split('\n')
+  expect(lines.length).toBeGreaterThan(30)
+  expect(lines.filter((line) => /authorization|bearer|basic|cookie/i.test(line))).toEqual([])
+  // All files are read, those that are there only while it runs as well.
+  for (const name of ['', '-wal', '-shm']) expect(whileServing.files).toContain(`${database}${name}\n`)
+  expect(holdersOf(token, whileServing)).toEqual([])
+  const later = { created: created.stderr, revoked: revoked.stdout + revoked.stderr, files: filesIn(folder) }
+  expect(holdersOf(token, { ...later, log: server.stdout(), stderr: server.stderr() })).toEqual([])
+})
 
-    expect(created.stdout).toMatch(/^plst_[0-9A-Za-z]{49}\n$/)
-    expect(revoked.exitCode).toBe(0)
-    expect(used.answers).toMatch(/^200 .*\n409 .*\n200 .*\n204 /)
-    expect(whileServing.log).toContain('"path":"/plants"')
-    const lines = server.stdout().trim().split('\n')
-    expect(lines.length).toBeGreaterThan(30)
-    expect(lines.filter((line) => /authorization|bearer|basic|cookie/i.test(line))).toEqual([])
-    // All files are read, those that are there only while it runs as well.
-    for (const name of ['', '-wal', '-shm']) expect(whileServing.files).toContain(`${database}${name}\n`)
-    expect(holdersOf(token, whileServing)).toEqual([])
-    expect(
-      holdersOf(token, {
-        'stderr of token create': created.stderr,
-        'token revoke': revoked.stdout + revoked.stderr,
-        log: server.stdout(),
-        stderr: server.stderr(),
-        files: filesIn(used.folder),
-      }),
-    ).toEqual([])
-  })
+test('the text of a token would be found in whatever form', () => {
+  const token = tokenText(new Uint8Array(TOKEN_RANDOM_BYTES).fill(7))
+  const forms = [
+    ...[token, token.slice(0, PART_LENGTH), token.slice(-PART_LENGTH), encodeURIComponent(token)],
+    ...[`me:${token}`, `Bearer ${token}`, `${token}\n`].map((text) => Buffer.from(text).toString('base64')),
+    Buffer.from(token).toString('hex').toUpperCase(),
+  ]
 
-  test('would be found in each output, in whatever form', async () => {
-    await using used = await startUsed()
-    const { token } = used
-    const forms = [
-      token,
-      token.slice(0, PART_LENGTH),
-      token.slice(-PART_LENGTH),
-      encodeURIComponent(token),
-      Buffer.from(`me:${token}`).toString('base64'),
-      Buffer.from(`Bearer ${token}`).toString('base64'),
-      Buffer.from(`${token}\n`).toString('base64'),
-      Buffer.from(token).toString('hex').toUpperCase(),
-    ]
-
-    for (const form of forms)
-      expect([form, holdersOf(token, { place: `before ${form} behind` })]).toEqual([form, ['place']])
-    const outputs = await used.outputs()
-    expect(Object.entries(outputs).filter(([, text]) => text === '')).toEqual([['stderr', '']])
-  })
+  for (const form of forms)
+    expect([form, holdersOf(token, { place: `before ${form} behind` })]).toEqual([form, ['place']])
 })

@@ -109,7 +109,12 @@ const copyData = (from: string, to: string) => run(['cp', '-a', `${from}/.`, to]
 
 let template: string | undefined
 
-/** Makes the data of a server that never starts. To copy them takes a small part of the time of `initdb`. */
+/** The data of a server that never starts. To copy them takes a small part of the time of `initdb`. with-postgres.ts shares its own. */
+export function templateData(): string {
+  template ??= process.env.TEST_POSTGRES_DATA ?? makeTemplate()
+  return template
+}
+
 function makeTemplate(): string {
   const folder = makeFolder()
   endWithThisProcess(['true'], folder.path)
@@ -122,8 +127,7 @@ function makeTemplate(): string {
 function createData(data: string, { initFlags, standby }: ClusterOptions): void {
   if (initFlags !== undefined) initialize(data, initFlags)
   else if (standby === undefined) {
-    template ??= makeTemplate()
-    copyData(template, data)
+    copyData(templateData(), data)
   } else {
     const { of, name } = standby
     of.stop('fast')

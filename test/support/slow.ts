@@ -2,7 +2,7 @@ import { addPlants } from './many-plants.ts'
 import { openConnection } from './raw-connection.ts'
 
 /** Plants with far more text than the buffers of a connection hold. */
-export const LONG_PLANTS = { count: 4000, nameLength: 10_000 } as const
+export const LONG_PLANTS = { count: 2500, nameLength: 10_000 } as const
 
 /** Gives these plants to every user of a SQLite database. */
 export const addLongPlants = (database: string): void => addPlants(database, LONG_PLANTS.count, LONG_PLANTS)

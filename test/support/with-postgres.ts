@@ -1,5 +1,5 @@
 import { dropDatabases, POSTGRES_SERVER } from './postgres.ts'
-import { startCluster } from './postgres-cluster.ts'
+import { startCluster, templateData } from './postgres-cluster.ts'
 import { lacks } from './requirement.ts'
 
 /** Runs a command with one server for all its tests, unless PLANTSTORE_TEST_POSTGRES names one. Returns its exit code. */
@@ -15,7 +15,7 @@ async function runWithPostgres(command: readonly string[]): Promise<number> {
   }
   if (lacks(POSTGRES_SERVER)) return runToEnd(command, env)
   using cluster = await startCluster({ max_connections: '500' })
-  return await runToEnd(command, { ...env, TEST_POSTGRES: cluster.url })
+  return await runToEnd(command, { ...env, TEST_POSTGRES: cluster.url, TEST_POSTGRES_DATA: templateData() })
 }
 
 async function runToEnd(command: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
