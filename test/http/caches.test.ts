@@ -1,28 +1,31 @@
 import { describe, expect, test } from 'bun:test'
 import { OTHERS_SEEN_WITHIN_MS, type Store } from '../../src/domain/store.ts'
-import { createApp } from '../../src/http/app.ts'
 import { TOKEN_CACHE_MAX_BYTES } from '../../src/http/authentication.ts'
-import { identityProvider } from '../../src/http/jwt/provider.ts'
 import { CACHED_LIST_MAX_BYTES, LIST_CACHE_MAX_BYTES, LISTS_PER_USER_MAX } from '../../src/http/lists/list-cache.ts'
-import { appOptions } from '../support/app.ts'
-import { EXECUTABLE } from '../support/executable.ts'
 import { AUDIENCE, makeKey, startIssuer } from '../support/issuer.ts'
-import { type OpenStore, SQLITE_STORES } from '../support/stores.ts'
+import { SQLITE_STORES } from '../support/stores.ts'
 import { createToken } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
-import { userIdOf } from './support/service.ts'
+import { startService } from './support/service.ts'
+import { IN_PROCESS, type ServiceOptions, type Transport } from './support/transports.ts'
 
 /** Reads can be counted in process only. test/store/postgres tests the versions that PostgreSQL gives. */
-const COUNTED = EXECUTABLE === undefined ? SQLITE_STORES : []
-/** A clock that stands still: the versions that a store knows never expire. */
-const STANDING_CLOCK = { monotonicMs: () => 0 }
+const COUNTED: readonly Transport[] = IN_PROCESS.flatMap((transport) =>
+  SQLITE_STORES.map(({ name, open }) => ({
+    ...transport,
+    name,
+    open: (options) => open({ ...options, monotonicMs: () => clock.monotonicMs }),
+  })),
+)
+/** It stands still unless a test moves it: the versions that a store knows never expire. */
+const clock = { monotonicMs: 0 }
 /** A character that takes two bytes. */
 const WIDE = 'ж'
 
-describe.each(COUNTED)('the token cache, with $name', ({ open }) => {
+describe.each(COUNTED)('the token cache, with $name', (transport) => {
   test('reads a token once, whatever was asked and written since', async () => {
-    await using opened = await open(STANDING_CLOCK)
-    const { ask, reads, store, token, user } = await countReads(opened)
+    await using service = await countReads(transport)
+    const { ask, reads, store, token, user } = service
 
     for (const query of ['?limit=5', '', '?limit=5', '?limit=-1']) await ask(token, query)
     await store.createPlant(user, { id: 1n, name: 'Fern' })
@@ -33,30 +36,29 @@ describe.each(COUNTED)('the token cache, with $name', ({ open }) => {
   })
 
   test('reads a token again after any change of tokens, also by another opening of the store', async () => {
-    let nowMs = 0
-    await using opened = await open({ monotonicMs: () => nowMs })
-    const { ask, reads, store, token } = await countReads(opened)
-    const other = await opened.reopen()
+    await using service = await countReads(transport)
+    const { ask, reads, store, token } = service
+    const other = await service.reopen()
 
     await ask(token)
     await createToken(store, { user: 'you' })
     expect((await ask(token)).status).toBe(200)
     expect(reads.findToken).toBe(2)
     await createToken(other)
-    nowMs += OTHERS_SEEN_WITHIN_MS
+    clock.monotonicMs += OTHERS_SEEN_WITHIN_MS
     await untilKnown(store)
     expect((await ask(token)).status).toBe(200)
     expect(reads.findToken).toBe(3)
     await other.revokeTokens({ userName: 'me' }, Date.now())
-    nowMs += OTHERS_SEEN_WITHIN_MS
+    clock.monotonicMs += OTHERS_SEEN_WITHIN_MS
     for (const status of [401, 401]) expect((await ask(token)).status).toBe(status)
     expect(reads.findToken).toBe(5)
   })
 
   test('is not used, like the list cache, while the store cannot tell what has changed', async () => {
-    await using opened = await open(STANDING_CLOCK)
     const untold = { tokensVersion: () => undefined, hasSameTokens: () => false, plantsVersion: () => undefined }
-    const { ask, reads, token } = await countReads(opened, untold)
+    await using service = await countReads(transport, { overrideStore: () => untold })
+    const { ask, reads, token } = service
 
     for (let count = 0; count < 3; count++) expect((await ask(token)).status).toBe(200)
 
@@ -64,8 +66,8 @@ describe.each(COUNTED)('the token cache, with $name', ({ open }) => {
   })
 
   test('holds a token once, in however many ways clients write it, so that others stay', async () => {
-    await using opened = await open(STANDING_CLOCK)
-    const { ask, reads, store, token } = await countReads(opened)
+    await using service = await countReads(transport)
+    const { ask, reads, store, token } = service
     const { text: theirs } = await createToken(store, { user: 'you' })
     const variants = Math.ceil(TOKEN_CACHE_MAX_BYTES / 8192)
 
@@ -78,8 +80,8 @@ describe.each(COUNTED)('the token cache, with $name', ({ open }) => {
 
   test('holds as many JWTs beside other tokens as their texts have room', async () => {
     await using issuer = await startIssuer({ keys: [await makeKey('EdDSA')] })
-    await using opened = await open(STANDING_CLOCK)
-    const { ask, reads, token } = await countReads(opened, {}, issuer)
+    await using service = await countReads(transport, { jwt: { issuer: issuer.issuer, audience: AUDIENCE } })
+    const { ask, reads, token } = service
     const x = 'x'.repeat(5700)
     const askForBytes = async (bytes: number) => {
       for (let sent = 0; sent < bytes; ) {
@@ -99,8 +101,8 @@ describe.each(COUNTED)('the token cache, with $name', ({ open }) => {
   })
 
   test('holds no unknown token, and text that cannot be a token is not looked up', async () => {
-    await using opened = await open(STANDING_CLOCK)
-    const { ask, reads, token } = await countReads(opened)
+    await using service = await countReads(transport)
+    const { ask, reads, token } = service
     const { text: unknown } = await createToken({
       createTokens: async () => ({ created: 0, firstId: 0, newUsers: [] }),
     })
@@ -111,9 +113,9 @@ describe.each(COUNTED)('the token cache, with $name', ({ open }) => {
   })
 
   test('refuses a token from its expiry on', async () => {
-    await using opened = await open(STANDING_CLOCK)
     let nowMs = 0
-    const { ask, store } = await countReads(opened, {}, { nowMs: () => nowMs })
+    await using service = await countReads(transport, { app: { nowMs: () => nowMs } })
+    const { ask, store } = service
     const { text } = await createToken(store, { expiresAtMs: 1000 })
 
     const statuses = []
@@ -123,26 +125,27 @@ describe.each(COUNTED)('the token cache, with $name', ({ open }) => {
   })
 
   test('refuses a token that was revoked during its look-up, from the next request on', async () => {
-    await using opened = await open(STANDING_CLOCK)
-    const { store } = opened
-    const { ask, token } = await countReads(opened, {
-      async findToken(hash) {
-        const found = await store.findToken(hash)
-        if (found !== undefined) await store.revokeTokens({ id: found.id }, Date.now())
-        return found
-      },
+    await using service = await countReads(transport, {
+      overrideStore: (store) => ({
+        async findToken(hash) {
+          const found = await store.findToken(hash)
+          if (found !== undefined) await store.revokeTokens({ id: found.id }, Date.now())
+          return found
+        },
+      }),
     })
+    const { ask, token } = service
 
     expect([(await ask(token)).status, (await ask(token)).status]).toEqual([200, 401])
   })
 })
 
-describe.each(COUNTED)('the list cache, with $name', ({ open }) => {
+describe.each(COUNTED)('the list cache, with $name', (transport) => {
   test('reads a list once until the plants of its user change', async () => {
-    await using opened = await open(STANDING_CLOCK)
-    const { ask, reads, store, token, user } = await countReads(opened)
+    await using service = await countReads(transport)
+    const { ask, reads, store, token, user } = service
     const { text: theirs } = await createToken(store, { user: 'you' })
-    const you = await userIdOf(store, 'you')
+    const you = await service.userIdOf('you')
     const askAll = async () => {
       for (const query of ['?limit=5', '?limit=5&after=0', '?limit=5']) await ask(token, query)
     }
@@ -158,28 +161,29 @@ describe.each(COUNTED)('the list cache, with $name', ({ open }) => {
     await askAll()
     expect(reads.listPlants).toBe(5)
     // A list without a limit is never cached.
-    expect(await readsOf(reads, async () => (await ask(token, '')).text())).toEqual([1, 1, 1])
+    expect(await readsOf(reads, () => ask(token, ''))).toEqual([1, 1, 1])
   })
 
   test('reads a list again if a plant was created during the first read', async () => {
-    await using opened = await open(STANDING_CLOCK)
-    const { store } = opened
     let isFirst = true
-    const { ask, token, user } = await countReads(opened, {
-      async listPlants(...asked) {
-        const page = await store.listPlants(...asked)
-        if (isFirst) await store.createPlant(user, { id: 1n, name: 'Fern' })
-        isFirst = false
-        return page
-      },
+    await using service = await countReads(transport, {
+      overrideStore: (store) => ({
+        async listPlants(user, ...asked) {
+          const page = await store.listPlants(user, ...asked)
+          if (isFirst) await store.createPlant(user, { id: 1n, name: 'Fern' })
+          isFirst = false
+          return page
+        },
+      }),
     })
+    const { ask, token } = service
 
-    expect([await (await ask(token)).text(), await (await ask(token)).text()]).toEqual(['[]', '[{"name":"Fern"}]'])
+    expect([(await ask(token)).text, (await ask(token)).text]).toEqual(['[]', '[{"name":"Fern"}]'])
   })
 
   test('does not hold a list larger than CACHED_LIST_MAX_BYTES', async () => {
-    await using opened = await open(STANDING_CLOCK)
-    const { ask, reads, store, token, user } = await countReads(opened)
+    await using service = await countReads(transport)
+    const { ask, reads, store, token, user } = service
     await store.createPlant(user, { id: 1n, name: WIDE.repeat(CACHED_LIST_MAX_BYTES / 2 - 4096) })
     await store.createPlant(user, { id: 2n, name: WIDE.repeat(CACHED_LIST_MAX_BYTES / 2) })
 
@@ -190,8 +194,8 @@ describe.each(COUNTED)('the list cache, with $name', ({ open }) => {
   })
 
   test('holds LISTS_PER_USER_MAX lists of a user, and drops all others for one more', async () => {
-    await using opened = await open(STANDING_CLOCK)
-    const { ask, reads, token } = await countReads(opened)
+    await using service = await countReads(transport)
+    const { ask, reads, token } = service
     const askFor = (lists: number) => async () => {
       for (let list = 0; list < lists; list++) await ask(token, `?limit=1&after=${list}`)
     }
@@ -203,15 +207,15 @@ describe.each(COUNTED)('the list cache, with $name', ({ open }) => {
   })
 
   test('drops the lists of the user who was idle the longest once all lists take LIST_CACHE_MAX_BYTES', async () => {
-    await using opened = await open(STANDING_CLOCK)
-    const { ask, reads, store, token, user } = await countReads(opened)
+    await using service = await countReads(transport)
+    const { ask, reads, store, token, user } = service
     const bytes = CACHED_LIST_MAX_BYTES - 8192
     await store.createPlant(user, { id: 1n, name: WIDE.repeat(bytes / 2) })
     const others: string[] = []
     while (others.length * LISTS_PER_USER_MAX * bytes < LIST_CACHE_MAX_BYTES) {
       const name = `user ${others.length}`
       others.push((await createToken(store, { user: name })).text)
-      await store.createPlant(await userIdOf(store, name), { id: 1n, name: WIDE.repeat(bytes / 2) })
+      await store.createPlant(await service.userIdOf(name), { id: 1n, name: WIDE.repeat(bytes / 2) })
     }
 
     expect(await readsOf(reads, () => ask(token, '?limit=1'))).toEqual([1, 0, 0])
@@ -228,37 +232,27 @@ describe.each(COUNTED)('the list cache, with $name', ({ open }) => {
 /** Resolves once the store knows its versions. It asks the thread that writes for them. */
 const untilKnown = (store: Store) => until('the store knows its versions', () => store.tokensVersion())
 
-interface CountOptions {
-  readonly issuer?: string
-  readonly nowMs?: () => number
-}
-
-/** The service with user `me` on a real store whose reads are counted. `overrides` replace methods of the store. */
-async function countReads(
-  { store }: OpenStore,
-  overrides: Partial<Store> = {},
-  { issuer, nowMs = Date.now }: CountOptions = {},
-) {
-  const { text: token } = await createToken(store)
+/** A service with user `me` whose reads of the store are counted. */
+async function countReads(transport: Transport, { overrideStore, ...options }: ServiceOptions = {}) {
   const reads = { findToken: 0, listPlants: 0 }
-  const used = { ...store, ...overrides }
-  const counting: Store = {
-    ...used,
-    findToken(...asked) {
-      reads.findToken++
-      return used.findToken(...asked)
-    },
-    listPlants(...asked) {
-      reads.listPlants++
-      return used.listPlants(...asked)
-    },
+  const counted = (store: Store): Partial<Store> => {
+    const overrides = overrideStore?.(store)
+    const used = { ...store, ...overrides }
+    return {
+      ...overrides,
+      findToken(...asked) {
+        reads.findToken++
+        return used.findToken(...asked)
+      },
+      listPlants(...asked) {
+        reads.listPlants++
+        return used.listPlants(...asked)
+      },
+    }
   }
-  const options = appOptions({ store: counting, nowMs })
-  const provider = issuer === undefined ? undefined : identityProvider({ issuer, audience: AUDIENCE }, options)
-  const app = createApp({ ...options, provider })
-  const ask = async (text: string, query = '?limit=5') =>
-    app(new Request(`http://localhost/plants${query}`, { headers: { authorization: `Bearer ${text}` } }))
-  return { ask, reads, store, token, user: await userIdOf(store, 'me') }
+  const service = await startService(transport, { ...options, overrideStore: counted })
+  const ask = (token: string, query = '?limit=5') => service.list(query, { token })
+  return { ...service, reads, ask, user: await service.userIdOf('me') }
 }
 
 /** Asks three times. Returns how many pages each time read from the store. */

@@ -14,13 +14,14 @@ describe.each(SOCKET_TRANSPORTS)('every answer, $name', (transport) => {
     await expectHeaders(service, all)
   })
 
-  test('is the same for a client that takes gzip, unless it is an asset', async () => {
+  // CORS is off by default.
+  test('is the same for a client that takes gzip or for a page of another origin, unless it is an asset', async () => {
     const { service, all } = await startWithCases(transport)
     await using _service = service
     const others = all.filter(([, , path]) => !/^\/assets\/(?!nothing)/.test(path))
 
     expect(others).toHaveLength(all.length - 3)
-    await expectHeaders(service, others, { sent: { 'accept-encoding': 'gzip' } })
+    await expectHeaders(service, others, { sent: { 'accept-encoding': 'gzip', origin: 'https://app.example.org' } })
   })
 
   test('has the shape of Error if it is an error, and names no token', async () => {
@@ -37,6 +38,30 @@ describe.each(SOCKET_TRANSPORTS)('every answer, $name', (transport) => {
     }
   })
 })
+
+/** The CORS headers of every answer to a listed origin. */
+const sharedWith = (origin: string) => (method: string) => ({
+  vary: 'Origin',
+  'access-control-allow-origin': origin,
+  'access-control-expose-headers': 'Link, ETag, Retry-After, X-Request-Id',
+  'access-control-allow-methods': 'GET, HEAD, POST, DELETE',
+  'access-control-allow-headers': 'Authorization, Content-Type, If-Match, If-None-Match, X-Request-Id',
+  ...(method === 'OPTIONS' && { 'access-control-max-age': '600' }),
+})
+
+test.each(SOCKET_TRANSPORTS)(
+  'pages of listed origins may read every answer, errors and cached lists included, and others none, $name',
+  async (transport) => {
+    const corsOrigins = ['https://app.example.org', 'http://localhost:5173']
+    const { service, all } = await startWithCases(transport, { corsOrigins })
+    await using _service = service
+
+    for (const origin of corsOrigins)
+      await expectHeaders(service, all, { sent: { origin }, besides: sharedWith(origin) })
+    for (const sent of [{}, { origin: 'https://evil.example.org' }])
+      await expectHeaders(service, all, { sent, besides: () => ({ vary: 'Origin' }) })
+  },
+)
 
 test('every error code has a test, here or in a file of its own', () => {
   const here = cases('', '', '')

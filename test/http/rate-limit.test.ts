@@ -1,9 +1,5 @@
-import { heapStats } from 'bun:jsc'
 import { describe, expect, test } from 'bun:test'
 import type { RateLimit } from '../../src/http/options.ts'
-import { limitRate } from '../../src/http/rate-limit.ts'
-import { EXECUTABLE } from '../support/executable.ts'
-import { ACTIVE_TOKEN } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
 import { ANSWERED_BEFORE_TOKENS, expectCodes, REFUSED_BY_THEMSELVES, type Row } from './support/answers.ts'
 import { startService } from './support/service.ts'
@@ -39,23 +35,5 @@ describe.each(SOCKET_TRANSPORTS)('the rate limit of a token, $name', (transport)
     await until('the period is over', async () => (await service.list('?limit=5')).status !== 429)
 
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1'])
-  })
-})
-
-describe.skipIf(EXECUTABLE !== undefined)('the counts of the rate limit', () => {
-  const timers = () => {
-    Bun.gc(true)
-    return heapStats().objectTypeCounts.Timeout ?? 0
-  }
-  const token = (id: number) => ({ ...ACTIVE_TOKEN, id })
-
-  test('are one for a token, however many requests it makes', async () => {
-    const count = limitRate({ requests: 3, periodMs: HOUR_MS })
-    const before = timers()
-
-    for (let made = 0; made < 1000; made++) await count(token(1)).catch(() => {})
-    expect(timers() - before).toBeLessThanOrEqual(1)
-    for (let id = 2; id <= 500; id++) await count(token(id))
-    expect(timers() - before).toBeGreaterThanOrEqual(499)
   })
 })

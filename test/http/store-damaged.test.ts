@@ -1,7 +1,6 @@
-import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
-import { hashToken, isTokenText, TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
+import { isTokenText, TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
+import { damageTable, runSql } from '../store/sqlite/files.ts'
 import { until } from '../support/until.ts'
 import { ANSWERED_BEFORE_TOKENS, expectCodes, post, seen, unavailable } from './support/answers.ts'
 import { expectDescribed } from './support/described.ts'
@@ -13,39 +12,11 @@ const UNKNOWN = 'Whether this request took effect is unknown: get the plant befo
 
 const failed = (message: string) => unavailable(50302, message)
 
-/** Long enough to fill many pages, short enough for each to stay whole in its page. */
-const nameOf = (id: number) => `plant number ${id} `.padEnd(300, '.')
-
-/** Writes plants 1 to `count` of user `me` as another process would. */
-function insertPlants(database: string, count: number): void {
-  using db = new Database(database)
-  const insert = db.prepare("insert into plants (user_id, id, name) select id, ?1, ?2 from users where name = 'me'")
-  db.transaction(() => {
-    for (let id = 1; id <= count; id++) insert.run(id, nameOf(id))
-  }).immediate()
-}
-
-/**
- * Overwrites all pages of the database's file that hold one of the texts. A checkpoint writes all pages into the file first,
- * so that neither the WAL nor a cache has these pages any more.
- */
-function damagePages(database: string, ...texts: readonly (string | Buffer)[]): void {
-  using db = new Database(database)
-  // The server may be recording that a token was used.
-  db.run('pragma busy_timeout = 5000')
-  const pageBytes = Number(db.prepare('pragma page_size').values()[0]?.[0])
-  expect(db.prepare('pragma wal_checkpoint(truncate)').values()).toEqual([[0, 0, 0]])
-  const bytes = readFileSync(database)
-  const file = openSync(database, 'r+')
-  let damaged = 0
-  for (let start = pageBytes; start < bytes.length; start += pageBytes) {
-    const page = bytes.subarray(start, start + pageBytes)
-    if (!texts.some((text) => page.includes(text))) continue
-    writeSync(file, Buffer.alloc(pageBytes, 0xff), 0, pageBytes, start)
-    damaged += 1
-  }
-  closeSync(file)
-  expect(damaged).toBeGreaterThan(0)
+/** Damages a table or an index. A commit and a checkpoint of another process first, so that neither WAL nor caches have its page. */
+function damage(database: string, table: string): void {
+  const plant = "insert into plants (user_id, id, name) select id, 7, 'Fern' from users"
+  runSql(database, plant, 'pragma wal_checkpoint(truncate)')
+  damageTable(database, table)
 }
 
 type Sent = readonly [method: string, path: string, options?: RequestOptions]
@@ -62,8 +33,7 @@ const REQUESTS: readonly (readonly [name: string, message: string, request: Sent
 describe.each(IN_PROCESS)('a database with damaged plants, $name', (transport) => {
   const startDamaged = async (): Promise<Service> => {
     const service = await startService(transport)
-    insertPlants(service.database, 100)
-    damagePages(service.database, 'plant number ')
+    damage(service.database, 'plants')
     return service
   }
 
@@ -99,8 +69,7 @@ test.each(IN_PROCESS)(
   'a database with damaged tokens has 50302 for requests with a token, and others are answered as ever, $name',
   async (transport) => {
     await using service = await startService(transport)
-    insertPlants(service.database, 1)
-    damagePages(service.database, Buffer.from(hashToken(service.token)))
+    damage(service.database, 'sqlite_autoindex_tokens_1')
 
     expect([GUESSED, MISSPELT, WRONG_CHECKSUM].map(isTokenText)).toEqual([true, false, false])
     await expectCodes(service, [
