@@ -99,7 +99,7 @@ const toBytes = (text: string): Buffer =>
 
 testTranscripts(join(import.meta.dir, 'transcripts'), SERVICE)
 
-// test/cli/transcripts.test.ts has what all transcripts share.
+// test/cli/commands.test.ts has what all transcripts share.
 describe('a transcript of requests', () => {
   test.each([
     'me> GET /plants\nyou> GET /plants\n  Accept: a\n200 []\n  Content-Type: application/json\n  Link:\n',

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { lacks, type Requirement } from './requirement.ts'
 
 /**
- * A test that reads as a terminal shows it: a title, and steps, which say what is asked and all that comes back. `cli/transcripts.test.ts`
+ * A test that reads as a terminal shows it: a title, and steps, which say what is asked and all that comes back. `cli/commands.test.ts`
  * and `http/transcripts.test.ts` say how each reads.
  *
  * `{token}` in what comes back is any text of `KINDS.token`, and spaces before `}` keep a table straight. With a number it is the same
