@@ -240,15 +240,6 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     expect(issuer.state.requests.filter((path) => path === '/jwks')).toHaveLength(3)
   })
 
-  test('that two of a kind need a kid, which tells them apart', async () => {
-    const keys = [await makeKey('ES256', 'a'), await makeKey('ES256', 'b')]
-    await using issuer = await startIssuer({ keys })
-    await using service = await startAt(issuer)
-    const codes = [undefined, 'a'].map(async (kid) => service.code(await issuer.token({}, { kid })))
-
-    expect(await Promise.all(codes)).toEqual([40102, 200])
-  })
-
   test('end a list without a limit with its JWT', async () => {
     await using issuer = await startIssuer()
     const token = await issuer.token({ exp: Math.floor(Date.now() / 1000) + 100 })

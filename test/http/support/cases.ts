@@ -101,7 +101,7 @@ interface Expectation {
   readonly besides?: (method: string) => Readonly<Record<string, string>>
 }
 
-/** Expects of every case its status, its headers, and no other header. */
+/** Expects of every case its status, its headers, and no other header; of an error its code and a sentence, and never a token. */
 export async function expectHeaders(
   service: Service,
   all: readonly Case[],
@@ -113,11 +113,14 @@ export async function expectHeaders(
     const isError = isErrorCode(answer)
     const others = besides(method)
     const vary = [headers.vary, others.vary].filter((value) => value !== undefined).join(', ')
-    expect({ name, status: seen.status, headers: ownHeaders(seen) }).toEqual({
+    const error = { error: answer, message: expect.stringMatching(/^[A-Z`].+\.$/) }
+    expect({ name, status: seen.status, headers: ownHeaders(seen), ...(isError && { body: seen.body }) }).toEqual({
       name,
+      ...(isError && { body: error }),
       status: isError ? Math.floor(answer / 100) : answer,
       headers: { ...COMMON, ...(isError && JSON_TYPE), ...headers, ...others, ...(vary && { vary }) },
     })
+    expect(seen.text).not.toContain(options.token ?? service.token)
   }
 }
 
