@@ -10,7 +10,7 @@ const QUOTA_PLANTS = 4
 /** The executable runs the same source, but shows what the tests change in its store only after some time. */
 const RUNS = EXECUTABLE === undefined ? 0.4 : 0.1
 
-describe.each(STORES_ON_SOCKETS)('anything that clients and administrators do, $name', (transport) => {
+describe.concurrent.each(STORES_ON_SOCKETS)('anything that clients and administrators do, $name', (transport) => {
   test(
     'is answered as by the model, and so is every read with every token after every step',
     async () => {
