@@ -39,11 +39,7 @@ const RUNS = [
     env: ONE_ROUND,
   },
   {
-    args: [
-      ...ON_POSTGRES,
-      ...['copy', 'tokens'].map((name) => `./test/fault/${name}.test.ts`),
-      './test/cli/token-import.test.ts',
-    ],
+    args: [...ON_POSTGRES, ...['copy', 'tokens'].map((name) => `./test/fault/${name}.test.ts`)],
     env: ONE_ROUND,
   },
 ]

@@ -57,17 +57,6 @@ describe.each(TRANSPORTS)('a JWT, $name', (transport) => {
     expect(await codeOf(service.delete(1, { token }))).toBe(204)
   })
 
-  test('of a new user may create many plants at once', async () => {
-    await using service = await startBoth(transport)
-    const token = await service.issuer.token()
-    const ids = Array.from({ length: 20 }, (_, index) => index % 10)
-
-    const codes = await Promise.all(ids.map((id) => codeOf(service.create({ id, name: 'Fern' }, { token }))))
-
-    expect(codes.toSorted()).toEqual([...Array(10).fill(200), ...Array(10).fill(40901)])
-    expect(await service.names(token)).toHaveLength(10)
-  })
-
   test('is refused from the block of its user on, whom the block makes, and after a deletion its user is a new one', async () => {
     await using service = await startBoth(transport)
     const { store, issuer } = service
