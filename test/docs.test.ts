@@ -94,7 +94,7 @@ describe('the pages', () => {
   const codes = Object.values(ERRORS).map(({ code }) => String(code))
 
   test.each([
-    ['file of the repository', PAGES, /\b((?:src|test)\/[\w./-]*\w)/g, existsSync],
+    ['file of the repository', [...PAGES, 'package.json'], /\b((?:src|test)\/[\w./-]*\w)/g, existsSync],
     ['error code', PAGES, /(?<![\d.,:])([45]\d{4})(?![\d,:]|\.\d)/g, codes],
     ['variable', [...PAGES, ...files], /\b(PLANTSTORE_[A-Z_]*[A-Z])\b/g, variables],
     ['option', PAGES, /`(--[a-z-]+)/g, flags],
