@@ -25,7 +25,7 @@ const CREATE = String.raw`{post}Content-Length: {size}\r\n\r\n{plant}`
 const CLOSING = String.raw`Connection: close\r\n\r\n`
 /** Requests up to this length are cut into single bytes, longer ones into pieces of as many. */
 const BYTEWISE_MAX_BYTES = 1000
-const CONNECTIONS = 32
+const CONNECTIONS = 100
 
 const rowsOf = (service: Service, group: string): readonly Row[] => readTable(service.token)[group] ?? []
 
