@@ -4,7 +4,6 @@
  * if the benchmark cannot run.
  */
 import { join, relative } from 'node:path'
-import { parseArgs } from 'node:util'
 import { moveToLoadCore } from '../support/process.ts'
 import { type DatabaseServer, openDatabaseServer, PRIVATE } from './database-server.ts'
 import { describeMachine, describeVersions, requireMachine } from './machine.ts'
@@ -12,13 +11,12 @@ import { buildPeers, PEERS_ON_FILES, PEERS_ON_POSTGRES } from './peers.ts'
 import { drawPicture } from './picture.ts'
 import { isAcceptable, type Results } from './results.ts'
 import { POSTGRES_ROWS, ROWS } from './rows/rows.ts'
-import { choose, clearOnSignals, inWorkspace, listed, parseCount, prepare, runRows } from './run.ts'
+import { choose, clearOnSignals, inWorkspace, listed, parseOptions, prepare, runRows } from './run.ts'
 import { PROJECT, SCRATCH } from './workspace.ts'
 
-const ROUNDS = 5
-const SECONDS = 3
+const DEFAULTS = { rounds: 5, seconds: 3 }
 const EXIT_BELOW_FLOOR = 1
-const USAGE = `Usage: bun run bench [ROW...] [--rounds ${ROUNDS}] [--seconds ${SECONDS}] [--database URL]
+const USAGE = `Usage: bun run bench [ROW...] [--rounds ${DEFAULTS.rounds}] [--seconds ${DEFAULTS.seconds}] [--database URL]
 
 Rows (all of them if none is named):
 ${listed(ROWS)}
@@ -28,7 +26,7 @@ ${listed(POSTGRES_ROWS)}`
 
 const say = (text: string) => console.error(text)
 const { options, peers } = prepare(USAGE, () => {
-  const options = parseOptions()
+  const options = readOptions()
   const isOnPostgres = options.database !== undefined
   requireMachine(isOnPostgres ? ['taskset', 'wrk', 'node'] : ['taskset', 'wrk', 'strace', 'curl'])
   const peers = buildPeers(isOnPostgres ? PEERS_ON_POSTGRES : PEERS_ON_FILES, say)
@@ -50,23 +48,12 @@ say(`It took ${Math.round((performance.now() - startMs) / 1000)} s.`)
 process.exit(rows.every(isAcceptable) ? 0 : EXIT_BELOW_FLOOR)
 
 /** Reads the command line. Throws if an option or a row is unknown. */
-function parseOptions() {
-  const { values, positionals } = parseArgs({
-    options: { rounds: { type: 'string' }, seconds: { type: 'string' }, database: { type: 'string' } },
-    allowPositionals: true,
-  })
-  const rounds = parseCount('--rounds', values.rounds, ROUNDS)
-  const seconds = parseCount('--seconds', values.seconds, SECONDS)
-  const { database } = values
-  const all = database === undefined ? ROWS : POSTGRES_ROWS
+function readOptions() {
+  const { positionals, ...options } = parseOptions(DEFAULTS)
+  const all = options.database === undefined ? ROWS : POSTGRES_ROWS
   const rows = choose(all, positionals)
-  return {
-    rows,
-    rounds,
-    seconds,
-    database,
-    isWhole: rows.length === all.length && rounds >= ROUNDS && seconds >= SECONDS,
-  }
+  const isLong = options.rounds >= DEFAULTS.rounds && options.seconds >= DEFAULTS.seconds
+  return { ...options, rows, isWhole: rows.length === all.length && isLong }
 }
 
 /** Writes the results and the picture. Only the whole benchmark writes them to this folder; all other runs write to `SCRATCH`. */

@@ -5,7 +5,7 @@
  */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { parseArgs } from 'node:util'
+import { runPlantstore } from '../support/executable.ts'
 import { moveToLoadCore } from '../support/process.ts'
 import { type Content, makeDatabase } from './databases.ts'
 import { runOpenLoop } from './load/open-loop.ts'
@@ -16,12 +16,11 @@ import { interleave, type Measured, ratesRow } from './rounds.ts'
 import { CREATES, LATENCY_TIMES } from './rows/latency.ts'
 import { memoryAfterRequests } from './rows/process.ts'
 import type { Bench, Row } from './rows/row.ts'
-import { amount, choose, clearOnSignals, listed, parseCount, prepare, runRows } from './run.ts'
+import { amount, choose, clearOnSignals, listed, parseOptions, prepare, runRows } from './run.ts'
 import { type Server, startPlantstore } from './servers.ts'
 import { median, ratios, spreadOf } from './statistics.ts'
 
-const ROUNDS = 10
-const SECONDS = 2
+const DEFAULTS = { rounds: 10, seconds: 2 }
 const EXIT_FAILED = 1
 const ONE_USER: Content = { users: 1, plantsPerUser: 1000 }
 const MANY_USERS: Content = { users: 10_000, plantsPerUser: 100 }
@@ -111,26 +110,19 @@ const WORKLOADS: readonly Row[] = [
   ),
 ]
 
-const USAGE = `Usage: bun run bench:compare OLD NEW [WORKLOAD...] [--rounds ${ROUNDS}] [--seconds ${SECONDS}]
+const USAGE = `Usage: bun run bench:compare OLD NEW [WORKLOAD...] [--rounds ${DEFAULTS.rounds}] [--seconds ${DEFAULTS.seconds}]
 
 OLD and NEW are executables of the service. Workloads (all of them if none is named):
 ${listed(WORKLOADS)}`
 
 const { executables, rows, rounds, seconds } = prepare(USAGE, () => {
-  const { values, positionals } = parseArgs({
-    options: { rounds: { type: 'string' }, seconds: { type: 'string' } },
-    allowPositionals: true,
-  })
+  const { rounds, seconds, positionals } = parseOptions(DEFAULTS)
   const [oldPath = '', newPath = '', ...names] = positionals
   if (!existsSync(oldPath) || !existsSync(newPath)) throw new Error('Name two executables, the old one first.')
   requireMachine(['taskset', 'wrk'])
   moveToLoadCore()
-  return {
-    executables: { OLD: resolve(oldPath), NEW: resolve(newPath) },
-    rows: choose(WORKLOADS, names),
-    rounds: parseCount('--rounds', values.rounds, ROUNDS),
-    seconds: parseCount('--seconds', values.seconds, SECONDS),
-  }
+  const executables = { OLD: resolve(oldPath), NEW: resolve(newPath) }
+  return { executables, rows: choose(WORKLOADS, names), rounds, seconds }
 })
 clearOnSignals()
 const peers = { present: [], missing: [] }
@@ -140,9 +132,11 @@ if (results.some(({ failure }) => failure !== undefined)) process.exitCode = EXI
 /** Starts both executables, each on its own copy of one database. */
 async function startBoth({ workspace }: Bench, content: Content, hasSlowSyncs = false) {
   // The old executable makes the database, because it would refuse a newer schema. The new one migrates its copy.
-  const seed = await makeDatabase(workspace.file('seed.db'), content, (path, user) =>
-    createTokenBy(executables.OLD, path, user),
-  )
+  const seed = await makeDatabase(workspace.file('seed.db'), content, async (path, user) => {
+    const command = [executables.OLD]
+    const { stdout } = await runPlantstore(['token', 'create', '--user', user, '--database', path], { command })
+    return stdout.trim()
+  })
   const started = Object.entries(executables).map(async ([name, executable]) => {
     const database = seed.copy(workspace.file(`${name}.db`))
     return { name, server: await startPlantstore(workspace, database, { executable, hasSlowSyncs }) }
@@ -156,12 +150,4 @@ function describeCpu(measured: Measured<Rate>): string {
   const medians = `${amount(median(newUs))} / ${amount(median(oldUs))} µs`
   const range = `(${min.toFixed(3)} – ${max.toFixed(3)})`
   return `CPU time for a request, NEW / OLD: ${middle.toFixed(3)} × ${range}, ${medians}`
-}
-
-/** Lets an executable create a token, and the database if it is missing. */
-async function createTokenBy(executable: string, database: string, user: string): Promise<string> {
-  const command = [executable, 'token', 'create', '--database', database, '--user', user]
-  const { stdout, stderr, exitCode } = Bun.spawnSync(command)
-  if (exitCode !== 0) throw new Error(`${command.join(' ')} ended with ${exitCode}: ${stderr}`)
-  return stdout.toString().trim()
 }

@@ -13,8 +13,10 @@ export const PRIVATE = 'private'
 /** A PostgreSQL server for the databases of the benchmark. It counts statements. */
 export interface DatabaseServer extends Disposable {
   readonly url: string
+  /** The first of its processes, if the benchmark has started it. */
+  readonly pid?: number
   /** The CPU time of all its processes so far, if known. */
-  readonly cpuMs: (() => number) | undefined
+  readonly cpuMs?: () => number
 }
 
 /** A database on such a server, with a token. */
@@ -31,14 +33,14 @@ export interface DatabaseSeed {
 export async function openDatabaseServer(database: string): Promise<DatabaseServer> {
   if (database !== PRIVATE) {
     await prepareCounting(database)
-    return { url: database, cpuMs: undefined, [Symbol.dispose]: () => {} }
+    return { url: database, [Symbol.dispose]: () => {} }
   }
   mkdirSync(SCRATCH, { recursive: true })
   const cluster = await startCluster({ shared_preload_libraries: 'pg_stat_statements' }, { parent: SCRATCH })
   try {
     await prepareCounting(cluster.url)
-    const [pid] = readFileSync(join(cluster.data, 'postmaster.pid'), 'utf8').split('\n').map(Number)
-    return { url: cluster.url, cpuMs: () => familyCpuMs(pid ?? 0), [Symbol.dispose]: cluster[Symbol.dispose] }
+    const pid = Number.parseInt(readFileSync(join(cluster.data, 'postmaster.pid'), 'utf8'), 10)
+    return { url: cluster.url, pid, cpuMs: () => familyCpuMs(pid), [Symbol.dispose]: cluster[Symbol.dispose] }
   } catch (error) {
     cluster[Symbol.dispose]()
     throw error
@@ -52,13 +54,8 @@ export function requireDatabaseServer({ databaseServer }: Pick<Bench, 'databaseS
 }
 
 /** Pins a server that the benchmark started, and all later connections to it, to these cores. */
-export function allowCores({ url }: DatabaseServer, cores: string): Promise<void> {
-  return administer(url, async (sql) => {
-    const [[path] = []] = await sql.unsafe('show data_directory').values()
-    const [pid = ''] = readFileSync(join(String(path), 'postmaster.pid'), 'utf8').split('\n')
-    Bun.spawnSync(['taskset', '--pid', '--cpu-list', cores, pid])
-  })
-}
+export const allowCores = ({ pid }: DatabaseServer, cores: string) =>
+  Bun.spawnSync(['taskset', '--pid', '--cpu-list', cores, String(pid)])
 
 /** Makes a database with one user. The service creates the schema. */
 export async function seedDatabase(
@@ -93,7 +90,11 @@ export interface Executed {
 }
 
 /** Runs `work` and counts the statements of a database meanwhile, the most frequent first. */
-export async function countStatements({ url }: DatabaseServer, database: string, work: () => Promise<void>) {
+export async function countStatements(
+  { url }: Pick<DatabaseServer, 'url'>,
+  database: string,
+  work: () => Promise<void>,
+) {
   await administer(url, (sql) => sql.unsafe('select pg_stat_statements_reset()'))
   await work()
   const name = new URL(database).pathname.slice(1)

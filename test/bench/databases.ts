@@ -57,12 +57,8 @@ export async function makeDatabase(
 
 /** The number of plants in a database. A server may have the database open. */
 export function countPlants(path: string): number {
-  const db = new Database(path, { readonly: true })
-  try {
-    return db.query<{ count: number }, []>('select count(*) as count from plants').get()?.count ?? 0
-  } finally {
-    db.close(true)
-  }
+  using db = new Database(path, { readonly: true })
+  return db.query<{ count: number }, []>('select count(*) as count from plants').get()?.count ?? 0
 }
 
 /** Inserts the users from 2 on with one token each. Returns the tokens. */

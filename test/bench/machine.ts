@@ -41,14 +41,9 @@ export function requireMachine(programs: readonly (keyof typeof PACKAGES)[]): vo
 
 /** Describes the machine and measures its disk. */
 export async function describeMachine(workspace: Workspace): Promise<Machine> {
-  const { p50Ms, p99Ms } = await measureSync(workspace, SYNC_SECONDS)
-  return {
-    cores: cpus().length,
-    processor: cpus()[0]?.model ?? 'unknown',
-    kernel: release(),
-    syncP50Ms: p50Ms,
-    syncP99Ms: p99Ms,
-  }
+  const { p50Ms: syncP50Ms, p99Ms: syncP99Ms } = await measureSync(workspace, SYNC_SECONDS)
+  const processor = cpus()[0]?.model ?? 'unknown'
+  return { cores: cpus().length, processor, kernel: release(), syncP50Ms, syncP99Ms }
 }
 
 /** The versions of the service and of the programs that are installed. The lock files have those of all libraries. */
@@ -62,7 +57,4 @@ export function describeVersions(): Readonly<Record<string, string>> {
 }
 
 const firstLine = (command: readonly string[]): string =>
-  Bun.spawnSync([...command])
-    .stdout.toString()
-    .split('\n', 1)[0]
-    ?.trim() ?? ''
+  /^.*/.exec(Bun.spawnSync([...command]).stdout.toString())?.[0].trim() ?? ''

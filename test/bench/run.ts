@@ -1,3 +1,4 @@
+import { parseArgs } from 'node:util'
 import { type ResultRow, resultRow } from './results.ts'
 import type { Bench, Row } from './rows/row.ts'
 import { median, type Spread } from './statistics.ts'
@@ -30,11 +31,17 @@ export function choose<T extends Named>(all: readonly T[], names: readonly strin
   return all.filter(({ name }) => names.length === 0 || names.includes(name))
 }
 
-/** Reads a number from 1 to 999. Throws if the text is something else. */
-export function parseCount(name: string, text: string | undefined, defaultCount: number): number {
-  if (text === undefined) return defaultCount
-  if (!/^[1-9]\d{0,2}$/.test(text)) throw new Error(`${name} must be a whole number from 1 to 999.`)
-  return Number(text)
+/** Reads the options and the other arguments of the command line. Throws if an option is unknown or its count is wrong. */
+export function parseOptions(defaults: Pick<Bench, 'rounds' | 'seconds'>) {
+  const string = { type: 'string' } as const
+  const options = { rounds: string, seconds: string, database: string }
+  const { values, positionals } = parseArgs({ options, allowPositionals: true })
+  const count = (name: 'rounds' | 'seconds'): number => {
+    const text = values[name] ?? String(defaults[name])
+    if (!/^[1-9]\d{0,2}$/.test(text)) throw new Error(`--${name} must be a whole number from 1 to 999.`)
+    return Number(text)
+  }
+  return { rounds: count('rounds'), seconds: count('seconds'), database: values.database, positionals }
 }
 
 /** Calls `clear` and ends the process on a signal. The workspace of `inWorkspace` is cleared too. */

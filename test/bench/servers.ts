@@ -28,8 +28,8 @@ export interface Server {
 interface PlantstoreOptions {
   /** Whether the server runs under strace, which delays each sync by 5 ms. */
   readonly hasSlowSyncs?: boolean
-  /** Whether the server also serves metrics on a second port. */
-  readonly hasMetrics?: boolean
+  /** Further options of the server. */
+  readonly flags?: readonly string[]
   /** The path of the executable, by default `EXECUTABLE`. */
   readonly executable?: string
   /** The cores for the server, by default `SERVER_CORE`. */
@@ -51,27 +51,17 @@ export function spawnPlantstore(
   database: string,
   {
     hasSlowSyncs = false,
-    hasMetrics = false,
+    flags = [],
     executable = EXECUTABLE,
     cores = String(SERVER_CORE),
     threads = 1,
   }: PlantstoreOptions = {},
 ): Server {
   const port = freePort()
-  const metrics = hasMetrics ? ['--metrics-listen', '127.0.0.1:0'] : []
   // An older executable, to which another one is compared, has no such option.
   const threadFlags = threads === 1 && cores === String(SERVER_CORE) ? [] : ['--threads', String(threads)]
-  const flags = [
-    '--database',
-    database,
-    '--listen',
-    `127.0.0.1:${port}`,
-    '--log-level',
-    'error',
-    ...threadFlags,
-    ...metrics,
-  ]
-  const child = workspace.spawn(cores, [...(hasSlowSyncs ? SLOW_SYNCS : []), executable, 'serve', ...flags])
+  const command = [executable, 'serve', '--database', database, '--listen', `127.0.0.1:${port}`, '--log-level', 'error']
+  const child = workspace.spawn(cores, [...(hasSlowSyncs ? SLOW_SYNCS : []), ...command, ...threadFlags, ...flags])
   return toServer('plantstore', child, port)
 }
 

@@ -106,7 +106,9 @@ export const OWN_RATES: readonly Row[] = [
     title: 'list of 20 and create, one user, 64 connections, with --metrics-listen against without',
     async contestants({ workspace }) {
       const seed = await makeDatabase(workspace.file('off.db'), { users: 1, plantsPerUser: 1000 })
-      const on = await startPlantstore(workspace, seed.copy(workspace.file('on.db')), { hasMetrics: true })
+      const on = await startPlantstore(workspace, seed.copy(workspace.file('on.db')), {
+        flags: ['--metrics-listen', '127.0.0.1:0'],
+      })
       const off = await startPlantstore(workspace, seed.path)
       const loads = { list: listLoad(seed.tokensFile), create: createLoad(seed.tokensFile) }
       return Object.entries(loads).flatMap(([operation, load]) => [
