@@ -1,31 +1,21 @@
 import { join } from 'node:path'
 import { PROJECT } from './run.ts'
 
-/** The instructions of the Dockerfile by stage, with continued lines joined. */
-export async function stages(): Promise<readonly (readonly string[])[]> {
-  const lines = (await Bun.file(join(PROJECT, 'Dockerfile')).text())
-    .replaceAll('\\\n', ' ')
-    .split('\n')
-    .filter((line) => line !== '' && !line.startsWith('#'))
-  return lines.reduce<string[][]>(
-    (all, line) => {
-      if (line.startsWith('FROM ')) all.push([])
-      all.at(-1)?.push(line.replace(/\s+/g, ' '))
-      return all
-    },
-    [[]],
-  )
+/** The arguments of an instruction of the Dockerfile, once for each time that it is there. Continued lines are joined. */
+export async function argumentsOf(instruction: string): Promise<readonly string[]> {
+  const lines = (await Bun.file(join(PROJECT, 'Dockerfile')).text()).replaceAll(/\\\n\s*/g, '').split('\n')
+  return lines.flatMap((line) => (line.startsWith(`${instruction} `) ? line.slice(instruction.length + 1) : []))
 }
 
 /** How the image is run, as the Dockerfile says. */
 export async function imageConfiguration() {
-  const final = (await stages()).at(-1) ?? []
-  const valueAfter = (instruction: string) =>
-    final.find((line) => line.startsWith(`${instruction} `))?.slice(instruction.length + 1) ?? ''
+  const [user = '', env = '', entrypoint = '', command = '', healthcheck = ''] = (
+    await Promise.all(['USER', 'ENV', 'ENTRYPOINT', 'CMD', 'HEALTHCHECK'].map(argumentsOf))
+  ).flat()
   return {
-    user: Number(valueAfter('USER').split(':')[0]),
-    env: valueAfter('ENV').split(' '),
-    args: [...JSON.parse(valueAfter('ENTRYPOINT')), ...JSON.parse(valueAfter('CMD'))] as string[],
-    healthcheck: JSON.parse(/ CMD (\[.*\])$/.exec(valueAfter('HEALTHCHECK'))?.[1] ?? '[]') as string[],
+    user: Number(user.split(':')[0]),
+    env: env.split(' '),
+    args: [...JSON.parse(entrypoint), ...JSON.parse(command)] as string[],
+    healthcheck: JSON.parse(healthcheck.replace(/^.* CMD /, '')) as string[],
   }
 }

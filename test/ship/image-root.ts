@@ -83,13 +83,14 @@ async function fileNamesOf(packages: readonly string[]): Promise<readonly string
   return [...stdout.matchAll(/^'[^']*' (\S+) /gm)].map(([, name = '']) => name)
 }
 
+const PASSWD = `root:x:0:0:root:/root:/sbin/nologin
+nobody:x:65534:65534:nobody:/nonexistent:/sbin/nologin
+nonroot:x:${NONROOT}:${NONROOT}:nonroot:/home/nonroot:/sbin/nologin
+`
+
 function addUsers(root: string): void {
-  const users = ['root:x:0:0:root:/root:/sbin/nologin', 'nobody:x:65534:65534:nobody:/nonexistent:/sbin/nologin']
-  writeFileSync(
-    join(root, 'etc/passwd'),
-    [...users, `nonroot:x:${NONROOT}:${NONROOT}:nonroot:/home/nonroot:/sbin/nologin`, ''].join('\n'),
-  )
-  writeFileSync(join(root, 'etc/group'), ['root:x:0:', 'nobody:x:65534:', `nonroot:x:${NONROOT}:`, ''].join('\n'))
+  writeFileSync(join(root, 'etc/passwd'), PASSWD)
+  writeFileSync(join(root, 'etc/group'), `root:x:0:\nnobody:x:65534:\nnonroot:x:${NONROOT}:\n`)
   writeFileSync(join(root, 'etc/nsswitch.conf'), 'hosts: files dns\n')
 }
 

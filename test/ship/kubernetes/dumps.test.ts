@@ -19,7 +19,6 @@ test.skipIf(lacks(POSTGRES_SERVER, program('pg_dump')))(
     const backups = join(folder.path, 'backups')
     const secrets = join(folder.path, 'secrets')
     mkdirSync(backups)
-    const dumps = () => readdirSync(backups).filter((name) => name.endsWith('.dump'))
     await Bun.write(join(secrets, 'password'), 'secret\n')
     const old = Array.from({ length: 14 }, (_, day) => `plantstore-2026-01-${day + 10}T03-00-00Z.dump`)
     for (const name of [...old, 'plantstore-2026-01-09T03-00-00Z.dump.part']) await Bun.write(join(backups, name), '')
@@ -36,6 +35,6 @@ test.skipIf(lacks(POSTGRES_SERVER, program('pg_dump')))(
     })
     expect(await runWell(['pg_restore', '--list', stdout.trim()])).toContain('TABLE DATA plantstore plants')
     expect((await dump(`${database.url}_missing`)).exitCode).not.toBe(0)
-    expect(dumps()).toHaveLength(14)
+    expect(readdirSync(backups).filter((name) => name.endsWith('.dump'))).toHaveLength(14)
   },
 )

@@ -20,18 +20,11 @@ interface Kind {
   readonly kind: string
 }
 
-/** The part of `swagger.json` that is read here. */
-interface OpenApi {
-  readonly definitions: Readonly<Record<string, Schema>>
-}
-
 /** The part of a CustomResourceDefinition that is read here. */
 interface CustomResource {
-  readonly spec: {
-    readonly group: string
-    readonly names: { readonly kind: string }
-    readonly versions: readonly { readonly name: string; readonly schema: { readonly openAPIV3Schema: Schema } }[]
-  }
+  readonly group: string
+  readonly names: { readonly kind: string }
+  readonly versions: readonly { readonly name: string; readonly schema: { readonly openAPIV3Schema: Schema } }[]
 }
 
 /** Writes JSON schemas of all kinds of Kubernetes, of ServiceMonitor and PrometheusRule, as kubeconform reads them. They refuse unknown fields. */
@@ -39,7 +32,8 @@ export async function makeSchemas() {
   const folder = makeFolder()
   const write = (name: string, schema: unknown) =>
     Bun.write(join(folder.path, `${name}.json`), JSON.stringify(schema, strictly))
-  const { definitions }: OpenApi = await Bun.file(await fileOf(KUBERNETES, 'api/openapi-spec/swagger.json')).json()
+  const swagger = Bun.file(await fileOf(KUBERNETES, 'api/openapi-spec/swagger.json'))
+  const { definitions }: { readonly definitions: Readonly<Record<string, Schema>> } = await swagger.json()
   await write('definitions', { definitions })
   for (const [name, { 'x-kubernetes-group-version-kind': kinds = [] }] of Object.entries(definitions)) {
     for (const kind of kinds) await write(nameOf(kind), { $ref: `definitions.json#/definitions/${name}` })
@@ -47,7 +41,8 @@ export async function makeSchemas() {
   for (const resource of ['servicemonitors', 'prometheusrules']) {
     const file = `example/prometheus-operator-crd/monitoring.coreos.com_${resource}.yaml`
     // The file has the form of all definitions of the cluster's API.
-    const { spec } = Bun.YAML.parse(await Bun.file(await fileOf(PROMETHEUS_OPERATOR, file)).text()) as CustomResource
+    const text = await Bun.file(await fileOf(PROMETHEUS_OPERATOR, file)).text()
+    const { spec } = Bun.YAML.parse(text) as { readonly spec: CustomResource }
     for (const { name, schema } of spec.versions) {
       await write(nameOf({ group: spec.group, version: name, kind: spec.names.kind }), schema.openAPIV3Schema)
     }
