@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Glob } from 'bun'
 import satisfies from 'spdx-satisfies'
 import { makeFolder } from '../support/folder.ts'
-import { filesOfPage, type Manifest, partsInside, partsOf } from './bundled-packages.ts'
+import { filesOfPage, type Manifest, type Part, partsInside, partsOf } from './bundled-packages.ts'
 import { runtime } from './licenses.ts'
 import { PROJECT, runIn, runWell } from './run.ts'
 import { sbom } from './sbom.ts'
@@ -12,24 +12,14 @@ import { sbom } from './sbom.ts'
 export const ALLOWED_INSIDE = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'ISC', 'MIT']
 
 /** The licences that packages for building and testing may have. */
-export const ALLOWED_TO_DEVELOP = [...ALLOWED_INSIDE, 'CC-BY-3.0', 'CC0-1.0', 'MPL-2.0', 'Unlicense']
+const ALLOWED_TO_DEVELOP = [...ALLOWED_INSIDE, 'CC-BY-3.0', 'CC0-1.0', 'MPL-2.0', 'Unlicense']
 
 /** `bun run audit`: prints all problems of the dependencies, and exits with 1 if there are any. */
 async function audit(): Promise<void> {
-  report('lock file', await lockProblems(PROJECT))
-  const parts = await partsInside()
-  const installed = await installedManifests(PROJECT)
-  report(`licences of ${parts.length} bundled and ${installed.length} installed packages`, [
-    ...licenseProblems(
-      parts.map(({ manifest }) => manifest),
-      ALLOWED_INSIDE,
-    ),
-    ...licenseProblems(installed, ALLOWED_TO_DEVELOP),
-  ])
   using folder = makeFolder()
   const executable = join(folder.path, 'plantstore')
   await runWell(['bun', 'run', 'compile', '--outfile', executable])
-  report('bill of materials', await billProblems(await sbom(parts, 'audited', new Date(0)), executable))
+  for (const [title, problems] of await problemsOf(await partsInside(), executable)) report(title, problems)
   const { unreachable, problems } = await advisories()
   if (unreachable === undefined) report('advisories', problems)
   else console.log(`advisories: not looked for, because the registry could not be asked: ${unreachable}`)
@@ -39,6 +29,18 @@ function report(title: string, problems: readonly string[]): void {
   console.log(`${title}: ${problems.length === 0 ? 'nothing wrong' : ''}`.trimEnd())
   for (const problem of problems) console.log(`  ${problem}`)
   if (problems.length > 0) process.exitCode = 1
+}
+
+/** What is wrong with the lock file, the licences, and the bill of materials of an executable with these packages. */
+export async function problemsOf(parts: readonly Part[], executable: string) {
+  const bundled = parts.map(({ manifest }) => manifest)
+  const installed = await installedManifests(PROJECT)
+  const licenses = [...licenseProblems(bundled, ALLOWED_INSIDE), ...licenseProblems(installed, ALLOWED_TO_DEVELOP)]
+  return [
+    ['lock file', await lockProblems(PROJECT)],
+    [`licences of ${parts.length} bundled and ${installed.length} installed packages`, licenses],
+    ['bill of materials', await billProblems(await sbom(parts, 'audited', new Date(0)), executable)],
+  ] as const
 }
 
 /** The problems of a project's lock file. Every installed package must be in it, with an exact version and a sum. */

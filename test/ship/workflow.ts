@@ -5,15 +5,12 @@ import { PROJECT } from './run.ts'
 export interface Job {
   readonly needs?: string | readonly string[]
   readonly uses?: string
-  readonly permissions?: Readonly<Record<string, 'read' | 'write'>>
   readonly steps?: readonly Step[]
 }
 
 interface Step {
   readonly name?: string
-  readonly uses?: string
   readonly run?: string
-  readonly with?: Readonly<Record<string, string>>
 }
 
 export const WORKFLOWS = ['check', 'release', 'site'] as const
