@@ -17,11 +17,8 @@ async function work(): Promise<void> {
     const id = nextId++
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     const request = { method: 'POST', headers, body: JSON.stringify({ id, name: `Plant ${id}` }) }
-    const status = await fetch(`${url}/plants`, request).then(
-      (answer) => answer.status,
-      () => 0,
-    )
-    if (status === 200) acknowledged.push(id)
+    const answer = await fetch(`${url}/plants`, request).catch(() => undefined)
+    if (answer?.status === 200) acknowledged.push(id)
     else {
       refused += 1
       await Bun.sleep(PAUSE_MS)

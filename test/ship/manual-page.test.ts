@@ -24,15 +24,8 @@ test.skipIf(lacks(program('mandoc')))('mandoc finds nothing to say about the man
 
 test.skipIf(lacks(program('man')))('man shows each command, option and variable in 80 columns', async () => {
   using page = await writePage()
-  const shown = await runWell([
-    'env',
-    'MANWIDTH=80',
-    'LC_ALL=C.UTF-8',
-    'man',
-    '--no-hyphenation',
-    '--local-file',
-    page.path,
-  ])
+  const man = ['env', 'MANWIDTH=80', 'LC_ALL=C.UTF-8', 'man', '--no-hyphenation', '--local-file', page.path]
+  const shown = await runWell(man)
   const words = [
     ...(await leafCommands()).map((command) => nameOf(command).join(' ')),
     ...Object.values(OPTIONS).flatMap(({ long, envVar }) => [`${long}`, envVar ?? []].flat()),

@@ -24,6 +24,8 @@ export async function manualPage(committedAt: Date): Promise<string> {
   const commands = await leafCommands()
   const manuals = await Promise.all(commands.map(manualOf))
   const shared = sharedOptions(commands)
+  const byHeading = (render: (group: readonly Manual[]) => readonly string[]) =>
+    grouped(manuals, ({ heading }) => heading, render)
   const sections: Readonly<Record<string, readonly string[]>> = {
     NAME: ['.Nm plantstore', '.Nd store plants, and serve them over HTTP'],
     SYNOPSIS: [
@@ -35,11 +37,7 @@ export async function manualPage(committedAt: Date): Promise<string> {
       ...prose('The command serve is the server. The others work on its database, most of them also while it runs.'),
       ...prose('Results go to stdout, and everything for people goes to stderr.'),
     ],
-    COMMANDS: grouped(
-      manuals,
-      ({ heading }) => heading,
-      (group) => list(group.map((manual) => commandItem(manual, shared))),
-    ),
+    COMMANDS: byHeading((group) => list(group.map((manual) => commandItem(manual, shared)))),
     OPTIONS: [
       ...prose('Every command takes --help.'),
       ...prose('An option on the command line beats its variable, and a variable beats the default.'),
@@ -50,9 +48,8 @@ export async function manualPage(committedAt: Date): Promise<string> {
       ),
     ],
     ENVIRONMENT: [
-      ...prose(
-        'Each of these variables stands for an option. If the option takes no value, the variable is true or false.',
-      ),
+      ...prose('Each of these variables stands for an option.'),
+      ...prose('If the option takes no value, the variable is true or false.'),
       '.Pp',
       ...list(
         shared.filter(({ envVar }) => envVar).map((option) => [`Ev ${option.envVar}`, flagOf(option)]),
@@ -61,11 +58,9 @@ export async function manualPage(committedAt: Date): Promise<string> {
     ],
     FILES: list(Object.entries(FILES).map(([path, text]) => [`Pa ${path}`, ...prose(text)])),
     'EXIT STATUS': list(await exitCodes()),
-    EXAMPLES: grouped(
-      manuals,
-      ({ heading }) => heading,
-      (group) => ['.Bd -literal -compact', ...group.flatMap(({ examples }) => examples.map(exampleLine)), '.Ed'],
-    ),
+    EXAMPLES: byHeading((group) => [
+      ...['.Bd -literal -compact', ...group.flatMap(({ examples }) => examples.map(exampleLine)), '.Ed'],
+    ]),
     'SEE ALSO': prose(
       'The guides and the reference are in the folder docs of a release. A server shows its API at /docs.',
     ),
@@ -102,19 +97,14 @@ function commandItem({ command, exits }: Manual, shared: readonly Option[]): Ite
   const others = command.options.filter((option) => shared.includes(option)).map(flagOf)
   const general = [...Object.values(EXITS), ...Object.values(STORE_EXITS)]
   const special = exits.filter(({ text }) => !general.includes(text))
+  const options = command.options.slice(0, 1).map(() => 'Oo Ar option ... Oc')
+  const codes = special.map(({ code, text }) => `Exits with ${code}: ${text}`).join(' ')
   return [
-    [
-      'Cm',
-      ...nameOf(command),
-      ...command.options.slice(0, 1).map(() => 'Oo Ar option ... Oc'),
-      ...command.registeredArguments.map(usageOf),
-    ].join(' '),
+    ['Cm', ...nameOf(command), ...options, ...command.registeredArguments.map(usageOf)].join(' '),
     ...prose(command.description()),
     ...list([...command.registeredArguments.map(argumentItem), ...own.map(optionItem)]),
     ...(others.length > 0 ? ['.Pp', 'Other options:', ...others.map(withComma)] : []),
-    ...(special.length > 0
-      ? ['.Pp', ...prose(special.map(({ code, text }) => `Exits with ${code}: ${text}`).join(' '))]
-      : []),
+    ...(codes === '' ? [] : ['.Pp', ...prose(codes)]),
   ]
 }
 

@@ -65,10 +65,10 @@ Depends: libc6 (>= 2.17), systemd | systemd-standalone-sysusers | systemd-sysuse
   })
 
   test('for Red Hat have these fields and these files of root, and one configuration file', async () => {
+    const query = (...what: readonly string[]) => runWell(['rpm', '--query', ...what, '--package', packages.rpm])
     const format =
       '%{NAME} %{VERSION}-%{RELEASE} %{ARCH} %{LICENSE}\\n[%{FILEMODES:perms} %{FILEUSERNAME} %{FILENAMES}\\n]'
-    const queried = await runWell(['rpm', '--query', '--queryformat', format, '--package', packages.rpm])
-    const [fields, ...entries] = queried.trim().split('\n')
+    const [fields, ...entries] = (await query('--queryformat', format)).trim().split('\n')
 
     expect(fields).toBe(`plantstore ${VERSION} ${process.arch === 'x64' ? 'x86_64' : 'aarch64'} MIT`)
     expect(entries.map((entry) => entry.replace(' root ', ' ')).sort()).toEqual(
@@ -83,10 +83,8 @@ Depends: libc6 (>= 2.17), systemd | systemd-standalone-sysusers | systemd-sysuse
         '-rw-r--r-- /usr/share/zsh/site-functions/_plantstore',
       ].sort(),
     )
-    expect(await runWell(['rpm', '--query', '--configfiles', '--package', packages.rpm])).toBe(
-      '/etc/plantstore/plantstore.env\n',
-    )
-    expect(await runWell(['rpm', '--query', '--requires', '--package', packages.rpm])).toContain('glibc >= 2.17\n')
+    expect(await query('--configfiles')).toBe('/etc/plantstore/plantstore.env\n')
+    expect(await query('--requires')).toContain('glibc >= 2.17\n')
   })
 })
 
@@ -118,20 +116,12 @@ for (const target of TARGETS.filter(({ name }) => name.startsWith('linux-'))) {
           runPlantstore(['--version'], { command: [...(runnerOf(target) ?? []), join(root, 'usr/bin/plantstore')] }),
         )
         const lintian = ['lintian', '--display-info', '--allow-root', '--fail-on=error,warning,info', packages.deb]
-        const rpmlint = [
-          ...READ_ONLY,
-          'rpmlint',
-          `--config=${join(PROJECT, 'contrib/packages/rpmlint.toml')}`,
-          packages.rpm,
-        ]
-        const found = await runIn(rpmlint)
+        const rpmlint = ['rpmlint', `--config=${join(PROJECT, 'contrib/packages/rpmlint.toml')}`, packages.rpm]
+        const printed = await Promise.all(versions)
 
-        expect((await Promise.all(versions)).map(({ stdout }) => stdout)).toEqual([
-          `${manifest.version}\n`,
-          `${manifest.version}\n`,
-        ])
+        expect(printed.map(({ stdout }) => stdout)).toEqual(Array(2).fill(`${manifest.version}\n`))
         expect(await runIn(lintian)).toMatchObject({ exitCode: 0, stdout: '' })
-        expect({ exitCode: found.exitCode, stdout: found.stdout }).toMatchObject({
+        expect(await runIn([...READ_ONLY, ...rpmlint])).toMatchObject({
           exitCode: 0,
           stdout: expect.stringContaining('0 errors, 0 warnings'),
         })

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import type { TlsFiles } from '../../src/http/tls.ts'
 import { makeDatabase } from '../cli/support/database.ts'
 import { makeCertificate, OPENSSL } from '../support/certificates.ts'
 import { blockAfter } from '../support/docs.ts'
@@ -23,49 +22,31 @@ const APACHE = ['mpm_event', 'authz_core', 'proxy', 'proxy_http', 'headers', 'ss
   .join('\n')
   .concat('\nUser www-data\nGroup www-data')
 
-/** The changes of each example for a test: a port of its own, a certificate, and no place outside of its folder. */
+/** The command of each proxy, and what is before and after its example, so that it uses no place outside of its folder. */
 const PROXIES = [
   {
     name: 'nginx',
     file: 'nginx.conf',
-    change: (text: string, port: number, { certPath, keyPath }: TlsFiles, folder: string) =>
-      `daemon off; pid ${folder}/pid; events {} http { access_log off;\n${text}}`
-        .replace('443', `127.0.0.1:${port}`)
-        .replace(/\/etc\/\S+fullchain.pem/, certPath)
-        .replace(/\/etc\/\S+privkey.pem/, keyPath),
-    command: (file: string, folder: string) => ['nginx', '-e', 'stderr', '-p', folder, '-c', file],
+    around: ['daemon off; pid FOLDER/pid; events {} http { access_log off;\n', '}'],
+    command: 'nginx -e stderr -p FOLDER -c FOLDER/nginx.conf',
   },
   {
     name: 'caddy',
     file: 'Caddyfile',
-    change: (text: string, port: number, { certPath, keyPath }: TlsFiles) =>
-      `{\n\tadmin off\n\tauto_https disable_redirects\n}\n${text}`.replace(
-        `${HOST} {`,
-        `https://${HOST}:${port} {\n\tbind 127.0.0.1\n\ttls ${certPath} ${keyPath}`,
-      ),
-    command: (file: string) => ['caddy', 'run', '--config', file, '--adapter', 'caddyfile'],
+    around: ['{\n\tadmin off\n\tauto_https disable_redirects\n}\n', ''],
+    command: 'caddy run --config FOLDER/Caddyfile --adapter caddyfile',
   },
-  {
-    name: 'haproxy',
-    file: 'haproxy.cfg',
-    change: (text: string, port: number, _: TlsFiles, folder: string) =>
-      text.replace('bind :443', `bind 127.0.0.1:${port}`).replace(/\/etc\/\S+both.pem/, `${folder}/both.pem`),
-    command: (file: string) => ['haproxy', '-db', '-f', file],
-  },
+  { name: 'haproxy', file: 'haproxy.cfg', around: ['', ''], command: 'haproxy -db -f FOLDER/haproxy.cfg' },
   {
     name: 'apache2',
     file: 'apache.conf',
-    change: (text: string, port: number, { certPath, keyPath }: TlsFiles, folder: string) =>
-      `${APACHE}\nPidFile ${folder}/pid\nErrorLog /dev/stderr\nListen 127.0.0.1:${port}\n${text}`
-        .replace('*:443', `127.0.0.1:${port}`)
-        .replace(/\/etc\/\S+fullchain.pem/, certPath)
-        .replace(/\/etc\/\S+privkey.pem/, keyPath),
-    command: (file: string) => ['apache2', '-D', 'FOREGROUND', '-f', file],
+    around: [`${APACHE}\nPidFile FOLDER/pid\nErrorLog /dev/stderr\nListen 127.0.0.1:PORT\n`, ''],
+    command: 'apache2 -D FOREGROUND -f FOLDER/apache.conf',
   },
 ]
 
 /** A server behind a proxy with the example of the documentation. `curl` asks for a path through the proxy. */
-async function startBehind({ file, change, command }: (typeof PROXIES)[number]) {
+async function startBehind({ file, around: [before, after], command }: (typeof PROXIES)[number]) {
   const made = makeDatabase()
   const { folder, database } = made
   const token = await createTokenIn(database)
@@ -74,11 +55,18 @@ async function startBehind({ file, change, command }: (typeof PROXIES)[number]) 
   const files = await makeCertificate(folder, 'proxy', { names: `DNS:${HOST}` })
   const both = await Promise.all([files.certPath, files.keyPath].map((path) => Bun.file(path).text()))
   await Bun.write(join(folder, 'both.pem'), both.join(''))
-  const config = join(folder, file)
-  const example = (await blockAfter(`file: ${file}`)).replace('127.0.0.1:3000', `127.0.0.1:${server.port}`)
-  await Bun.write(config, change(example, port, files, folder))
+  const example = (await blockAfter(`file: ${file}`))
+    .replace('127.0.0.1:3000', `127.0.0.1:${server.port}`)
+    .replace(/(?:\*?:)?\b443\b/, '127.0.0.1:PORT')
+    .replace(/\/etc\/\S+fullchain.pem/, files.certPath)
+    .replace(/\/etc\/\S+privkey.pem/, files.keyPath)
+    .replace(/\/etc\/\S+both.pem/, 'FOLDER/both.pem')
+    // Caddy would get a certificate for the name itself.
+    .replace(`${HOST} {`, `https://${HOST}:PORT {\n\tbind 127.0.0.1\n\ttls ${files.certPath} ${files.keyPath}`)
+  const inPlace = (text: string) => text.replaceAll('FOLDER', folder).replaceAll('PORT', String(port))
+  await Bun.write(join(folder, file), inPlace(`${before}${example}${after}`))
   const env = { PATH: process.env.PATH, HOME: folder }
-  const { child, stderr, ended } = startProgram(command(config, folder), { env, cwd: folder })
+  const { child, stderr, ended } = startProgram(inPlace(command).split(' '), { env, cwd: folder })
   const origin = `https://${HOST}:${port}`
   const flags = `--silent --interface ${CLIENT} --cacert ${files.certPath} --resolve ${HOST}:${port}:127.0.0.1`
   const curl = (path: string, ...args: readonly string[]) =>

@@ -98,12 +98,7 @@ export async function bootSystemd(root = '/') {
     /** Properties of a unit, by the names of `systemctl show`. */
     async show(properties: readonly string[], unit = 'plantstore'): Promise<Record<string, string>> {
       const shown = await run(['systemctl', 'show', `--property=${properties.join()}`, unit])
-      return Object.fromEntries(
-        shown
-          .trim()
-          .split('\n')
-          .map((line) => [line.split('=')[0], line.slice(line.indexOf('=') + 1)]),
-      )
+      return Object.fromEntries([...shown.matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]))
     },
     [Symbol.asyncDispose]: dispose,
   }
