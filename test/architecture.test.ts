@@ -115,26 +115,20 @@ describe('the house', () => {
     expect(files.filter((file) => !imported.has(file))).toEqual(ENTRY_POINTS)
   })
 
-  test('loads tools only later, so that no server loads them', () => {
-    const others = files.filter((file) => !file.includes('/tools/'))
+  test.each([
+    ['/tools/', [], '/tools/', ['store/open.ts', 'store/postgres/engine.ts', 'store/sqlite/engine.ts']],
+    ['store/postgres/', ['store/postgres/engine.ts'], 'store/postgres/store.ts', ['store/postgres/engine.ts']],
+  ])(
+    'loads %s only later, so that no server loads tools, and none on SQLite the PostgreSQL driver',
+    (part, ...expected) => {
+      const others = files.filter((file) => !file.includes(part))
+      const [loaded, later, importers] = expected
 
-    expect(others).toContain('cli/serve/serve.ts')
-    expect([...loadedWith(others)].filter((file) => file.includes('/tools/'))).toEqual([])
-    expect(importersOf('/tools/', 'dynamic-import')).toEqual([
-      'store/open.ts',
-      'store/postgres/engine.ts',
-      'store/sqlite/engine.ts',
-    ])
-  })
-
-  test('loads the PostgreSQL driver only later, so that no server on SQLite loads it', () => {
-    const others = files.filter((file) => !file.startsWith('store/postgres/'))
-
-    expect([...loadedWith(others)].filter((file) => file.startsWith('store/postgres/'))).toEqual([
-      'store/postgres/engine.ts',
-    ])
-    expect(importersOf('store/postgres/store.ts', 'dynamic-import')).toEqual(['store/postgres/engine.ts'])
-  })
+      expect(others).toContain('cli/serve/serve.ts')
+      expect([...loadedWith(others)].filter((file) => file.includes(part))).toEqual(loaded)
+      expect(importersOf(later, 'dynamic-import')).toEqual(importers)
+    },
+  )
 
   test('shares no file between the server and the script of the page', () => {
     expect(files.filter((file) => file.startsWith(PAGE))).toContain(`${PAGE}client.ts`)

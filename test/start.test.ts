@@ -2,44 +2,32 @@ import { expect, test } from 'bun:test'
 import { cpSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { makeFolder } from './support/folder.ts'
-import { runProgram } from './support/program.ts'
+import { runProgram, startProgram } from './support/program.ts'
+import { until } from './support/until.ts'
 
 const ROOT = resolve(import.meta.dir, '..')
 
 test('bun start installs, makes the database and a first token, and serves', async () => {
   using folder = makeFolder()
-  const child = Bun.spawn([process.execPath, 'run', 'start'], {
+  const { child, stderr, ended } = startProgram([process.execPath, 'run', 'start'], {
     cwd: ROOT,
     env: {
-      PATH: process.env.PATH ?? '',
-      HOME: process.env.HOME ?? '',
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
       PLANTSTORE_LISTEN: '127.0.0.1:0',
       PLANTSTORE_DATABASE: join(folder.path, 'plantstore.db'),
     },
-    stdin: 'ignore',
-    stdout: 'ignore',
-    stderr: 'pipe',
   })
-  let told = ''
-  for await (const chunk of child.stderr.pipeThrough(new TextDecoderStream())) {
-    told += chunk
-    if (told.includes('/docs')) break
-  }
-  const token = /plst_\w+/.exec(told)?.[0] ?? ''
-  const url = /http:\/\/127\.0\.0\.1:\d+\/plants/.exec(told)?.[0] ?? ''
-  const authorization = `Bearer ${token}`
-
-  const created = await fetch(url, {
-    method: 'POST',
-    headers: { authorization, 'content-type': 'application/json' },
-    body: '{"id":1,"name":"Monstera"}',
-  })
-  const listed = await fetch(url, { headers: { authorization } })
+  await until('the server has said where it listens', () => stderr().includes('/docs'))
+  const [url = ''] = /http:\/\/127\.0\.0\.1:\d+\/plants/.exec(stderr()) ?? []
+  const headers = { authorization: `Bearer ${/plst_\w+/.exec(stderr())}`, 'content-type': 'application/json' }
+  const created = await fetch(url, { method: 'POST', headers, body: '{"id":1,"name":"Monstera"}' })
+  const listed = await fetch(url, { headers })
   const answers = [created.status, await listed.json()]
   child.kill('SIGTERM')
 
   expect(answers).toEqual([200, [{ name: 'Monstera' }]])
-  expect(await child.exited).toBe(0)
+  expect((await ended).exitCode).toBe(0)
 })
 
 test('bun start installs only what running needs, and says why it fails', async () => {

@@ -42,37 +42,37 @@ export interface Node {
 }
 
 /** How a file of src is parsed. */
-export const SYNTAX: ParserOptions = {
+const SYNTAX: ParserOptions = {
   sourceType: 'module',
   plugins: ['typescript', 'jsx', 'explicitResourceManagement'],
 }
-const FUNCTIONS = [
-  'FunctionDeclaration',
-  'FunctionExpression',
-  'ArrowFunctionExpression',
-  'ObjectMethod',
-  'ClassMethod',
-]
+const FUNCTION = /^(?:Function(?:Declaration|Expression)|ArrowFunctionExpression|(?:Object|Class)Method)$/
 
 /** Adds a call at the entry of each function of a file. */
 export function instrument(text: string, file: string): string {
-  const insertions: { readonly at: number; readonly text: string }[] = []
-  const visit = (node: unknown): void => {
-    if (Array.isArray(node)) for (const each of node) visit(each)
-    if (!isNode(node)) return
-    if (FUNCTIONS.includes(node.type) && isNode(node.body)) {
-      const { start, end } = node.body
-      const call = `called('${file}:${node.loc.start.line}')`
-      if (node.body.type === 'BlockStatement') insertions.push({ at: start + 1, text: ` ${call};` })
-      else insertions.push({ at: start, text: `(${call}, ` }, { at: end, text: ')' })
-    }
-    for (const value of Object.values(node)) visit(value)
-  }
-  visit(parse(text, SYNTAX).program)
+  const insertions = nodesOf(text).flatMap((node) => {
+    if (!FUNCTION.test(node.type) || !isNode(node.body)) return []
+    const { type, start, end } = node.body
+    const call = `called('${file}:${node.loc.start.line}')`
+    if (type === 'BlockStatement') return [{ at: start + 1, text: ` ${call};` }]
+    return [
+      { at: start, text: `(${call}, ` },
+      { at: end, text: ')' },
+    ]
+  })
   // From the end of the file, so that earlier places stay. Insertions at one place are the same closing parenthesis.
   return insertions
     .sort((a, b) => b.at - a.at)
     .reduce((done, { at, text }) => done.slice(0, at) + text + done.slice(at), text)
 }
 
-export const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && 'type' in value
+/** All nodes of a file, each before those inside it. With `isLeftOut` some are left out, with all inside. */
+export function nodesOf(text: string, isLeftOut = (_: Node) => false): readonly Node[] {
+  const nodesIn = (value: unknown): readonly Node[] => {
+    if (Array.isArray(value)) return value.flatMap(nodesIn)
+    return isNode(value) && !isLeftOut(value) ? [value, ...Object.values(value).flatMap(nodesIn)] : []
+  }
+  return nodesIn(parse(text, SYNTAX).program)
+}
+
+const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && 'type' in value

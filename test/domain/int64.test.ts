@@ -21,16 +21,12 @@ const NOTATIONS: readonly (readonly [int64: bigint, sources: readonly string[]])
 const LONG: readonly (readonly [name: string, source: string, int64: bigint | undefined])[] = [
   ['a megabyte of digits', '9'.repeat(MEGABYTE), undefined],
   ['a megabyte of digits after the point', `5.${'9'.repeat(MEGABYTE)}`, undefined],
-  ['a megabyte of digits and then a letter', `${'9'.repeat(MEGABYTE)}x`, undefined],
   ['1e and a megabyte of digits', `1e${'9'.repeat(MEGABYTE)}`, undefined],
-  ['1e- and a megabyte of digits', `1e-${'9'.repeat(MEGABYTE)}`, undefined],
   ['0e and a megabyte of digits', `0e${'9'.repeat(MEGABYTE)}`, 0n],
   ['1e and a megabyte of zeros and 2', `1e${'0'.repeat(MEGABYTE)}2`, 100n],
   ['0.000…1', `0.${'0'.repeat(MEGABYTE)}1`, undefined],
   ['0.000…1 with the exponent that makes it 1', `0.${'0'.repeat(MEGABYTE)}1e${MEGABYTE + 1}`, 1n],
   ['1000…0 with the exponent that makes it 1', `1${'0'.repeat(MEGABYTE)}e-${MEGABYTE}`, 1n],
-  ['5.000…0', `5.${'0'.repeat(MEGABYTE)}`, 5n],
-  ['1000…01', `1${'0'.repeat(MEGABYTE)}1`, undefined],
 ]
 
 describe('parseInt64JsonNumber', () => {

@@ -6,7 +6,6 @@ import {
   isTokenText,
   providerUserName,
   TOKEN_RANDOM_BYTES,
-  type Token,
   tokenState,
   tokenText,
   USER_NAME,
@@ -69,42 +68,26 @@ test('the hash of a token is the SHA-256 of its text, 32 bytes', () => {
   expect(Buffer.from(hash)).toEqual(createHash('sha256').update(EXAMPLE).digest())
 })
 
-describe('a token', () => {
-  const statesOf = (times: Partial<Token>, atMs: readonly number[]) =>
-    atMs.map((nowMs) => tokenState({ ...ACTIVE_TOKEN, ...times }, nowMs))
+const LIMITED = { expiresAtMs: 1000, userBlockedAtMs: 0 }
 
-  test('is active for ever without an expiry', () => {
-    expect(statesOf({}, [0, Number.MAX_SAFE_INTEGER])).toEqual(['active', 'active'])
-  })
-
-  test('is expired from the millisecond of the expiry on', () => {
-    expect(statesOf({ expiresAtMs: 1000 }, [999, 1000, 1001])).toEqual(['active', 'expired', 'expired'])
-  })
-
-  test('is blocked while its user is, unless it is expired or revoked', () => {
-    const blocked = { userBlockedAtMs: 0, expiresAtMs: 1000 }
-    expect(statesOf(blocked, [999, 1000])).toEqual(['blocked', 'expired'])
-    expect(statesOf({ ...blocked, revokedAtMs: 0 }, [999, 1000])).toEqual(['revoked', 'revoked'])
-  })
-
-  test('is revoked at once after a revocation, also before its time and after the expiry', () => {
-    const states = statesOf({ expiresAtMs: 1000, revokedAtMs: 500 }, [0, 499, 500, 2000])
-
-    expect(states).toEqual(Array(4).fill('revoked'))
-  })
+test.each([
+  ['active', {}, Number.MAX_SAFE_INTEGER],
+  ['active', { expiresAtMs: 1000 }, 999],
+  ['expired', { expiresAtMs: 1000 }, 1000],
+  ['blocked', LIMITED, 999],
+  ['expired', LIMITED, 1000],
+  // A revocation holds at once, also before its time.
+  ['revoked', { ...LIMITED, revokedAtMs: 500 }, 499],
+  ['revoked', { ...LIMITED, revokedAtMs: 500 }, 2000],
+] as const)('a token is %s with %j at %d', (state, times, nowMs) => {
+  expect(tokenState({ ...ACTIVE_TOKEN, ...times }, nowMs)).toBe(state)
 })
 
-describe("the name of an identity provider's user", () => {
-  test('is oidc. and the base64url of the SHA-256 of issuer, NUL and subject, whatever they are', () => {
-    for (const [issuer, subject] of [
-      ['https://login.example.org', 'ada'],
-      ['https://login.example.org', '🌱'.repeat(1000)],
-    ] as const) {
-      const name = providerUserName(issuer, subject)
+test("the name of an identity provider's user is oidc. and the base64url of the SHA-256 of issuer, NUL and subject", () => {
+  const [issuer, subject] = ['https://login.example.org', '🌱'.repeat(1000)]
+  const name = providerUserName(issuer, subject)
 
-      expect(name).toBe(`oidc.${createHash('sha256').update(`${issuer}\0${subject}`).digest('base64url')}`)
-      expect(name).toMatch(/^oidc\.[\w-]{43}$/)
-      expect(name).toMatch(USER_NAME)
-    }
-  })
+  expect(name).toBe(`oidc.${createHash('sha256').update(`${issuer}\0${subject}`).digest('base64url')}`)
+  expect(name).toMatch(/^oidc\.[\w-]{43}$/)
+  expect(name).toMatch(USER_NAME)
 })

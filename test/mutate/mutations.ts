@@ -1,5 +1,4 @@
-import { parse } from '@babel/parser'
-import { isNode, type Node, SYNTAX } from '../calls/instrument.ts'
+import { type Node, nodesOf } from '../calls/instrument.ts'
 
 /** One change of a text, which a test should find. */
 export interface Mutation {
@@ -16,17 +15,10 @@ export interface Mutation {
 const COMPARISONS = ['<', '>=', '>', '<=', '===', '!==']
 
 /** All changes of a file, in the order of their places. Types stay as they are. */
-export function mutationsOf(source: string): readonly Mutation[] {
-  const found: Mutation[] = []
-  const visit = (node: unknown): void => {
-    if (Array.isArray(node)) for (const each of node) visit(each)
-    if (!isNode(node) || /^TS(?!As|Satisfies|NonNull)/.test(node.type)) return
-    found.push(...changesOf(node as AnyNode, source))
-    for (const value of Object.values(node)) visit(value)
-  }
-  visit(parse(source, SYNTAX).program)
-  return found.sort((a, b) => a.start - b.start || a.end - b.end)
-}
+export const mutationsOf = (source: string): readonly Mutation[] =>
+  nodesOf(source, ({ type }) => /^TS(?!As|Satisfies|NonNull)/.test(type))
+    .flatMap((node) => changesOf(node as AnyNode, source))
+    .sort((a, b) => a.start - b.start || a.end - b.end)
 
 /** The source with a change. */
 export const applyMutation = (source: string, { start, end, text }: Mutation): string =>
