@@ -36,12 +36,20 @@ async function copy(from: Database, to: Database, { change = () => ({}), ...opti
   )
 }
 
-type Write = (place: Database) => Promise<void>
+/** For `change`: does some work after all rows are inserted, and before they are read back. */
+const beforeReading =
+  (work: () => Promise<unknown>) =>
+  (target: Target): Partial<Target> => ({
+    async read(...args) {
+      await work()
+      return target.read(...args)
+    },
+  })
 
 /** Writes to a store as a program of its own. */
 const writing =
-  (write: (store: Store) => Promise<unknown>): Write =>
-  async ({ database }) => {
+  (write: (store: Store) => Promise<unknown>) =>
+  async ({ database }: Database) => {
     const store = await openStore(database, () => {})
     await write(store)
     await store.close()
@@ -67,15 +75,14 @@ describe.each(KINDS)('a copy from or to $name', ({ kind }) => {
     await using other = await SQLITE.make()
     await fillPlace(place)
     const before = await place.dump()
-    const write = async (target: Target, ...batch: Parameters<Target['insert']>) => {
-      if (batch[0] === 'users') await addPlant(place)
-      await target.insert(...batch)
-    }
-
-    await copy(place, other, {
-      isSnapshot: true,
-      change: (target) => ({ insert: (...batch) => write(target, ...batch) }),
+    const addBetween = (target: Target): Partial<Target> => ({
+      async insert(table, rows) {
+        if (table === 'users') await addPlant(place)
+        await target.insert(table, rows)
+      },
     })
+
+    await copy(place, other, { isSnapshot: true, change: addBetween })
 
     expect(await other.dump()).toEqual(before as never)
     expect((await place.dump())?.plants).toHaveLength(2)
@@ -124,14 +131,8 @@ describe.each(KINDS)('a copy from or to $name', ({ kind }) => {
         () => outcomes.push('copied'),
         ({ kind }) => outcomes.push(kind),
       )
-    const copyAgain = (target: Target): Partial<Target> => ({
-      async read(...args) {
-        await attempt({})
-        return target.read(...args)
-      },
-    })
 
-    await attempt({ change: copyAgain })
+    await attempt({ change: beforeReading(() => attempt({})) })
 
     expect(outcomes.toSorted()).toEqual(['copied', 'store_unusable'])
     expect(await place.dump()).toEqual((await original.dump()) as never)
@@ -161,14 +162,8 @@ describe.skipIf(lacks(POSTGRES_SERVER))('a copy from PostgreSQL', () => {
     await using place = await POSTGRES.make()
     await using other = await SQLITE.make()
     await fillPlace(place)
-    const writeBeforeReading = (target: Target): Partial<Target> => ({
-      async read(...args) {
-        await write(place)
-        return target.read(...args)
-      },
-    })
 
-    const refusal = await rejectionOf(copy(place, other, { change: writeBeforeReading }))
+    const refusal = await rejectionOf(copy(place, other, { change: beforeReading(() => write(place)) }))
 
     expect(refusal).toMatchObject({
       kind: 'store_unusable',
@@ -183,26 +178,21 @@ describe.skipIf(lacks(POSTGRES_SERVER))('a copy from PostgreSQL', () => {
     await using back = await POSTGRES.make()
     await fillPlace(place)
     const before = await place.dump()
-    const settings = { bytea_output: `'escape'`, idle_in_transaction_session_timeout: '500', statement_timeout: '500' }
-    const alter = async (changes: readonly string[]) => {
+    const settings = { bytea_output: 'escape', idle_in_transaction_session_timeout: '100', statement_timeout: '100' }
+    const alter = async (change: (name: string, value: string) => string) => {
       for (const { database } of [place, back]) {
-        const name = new URL(database).pathname.slice(1)
-        const script = changes.map((change) => `alter database ${name} ${change}`).join('; ')
+        const changes = Object.entries(settings).map((setting) => change(...setting))
+        const script = changes.map((each) => `alter database ${new URL(database).pathname.slice(1)} ${each}`).join('; ')
         await administer(database, (sql) => sql.unsafe(script).simple())
       }
     }
-    const dawdle = (target: Target): Partial<Target> => ({
-      async read(...args) {
-        // Longer than the timeout of the databases.
-        await Bun.sleep(700)
-        return target.read(...args)
-      },
-    })
+    // Longer than the timeouts of the databases.
+    const change = beforeReading(() => Bun.sleep(200))
 
-    await alter(Object.entries(settings).map(([name, value]) => `set ${name} = ${value}`))
-    await copy(place, other, { change: dawdle })
-    await copy(other, back, { change: dawdle })
-    await alter(Object.keys(settings).map((name) => `reset ${name}`))
+    await alter((name, value) => `set ${name} = '${value}'`)
+    await copy(place, other, { change })
+    await copy(other, back, { change })
+    await alter((name) => `reset ${name}`)
 
     expect(await back.dump()).toEqual(before as never)
   })
@@ -241,10 +231,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('a copy to PostgreSQL whose connection i
   test('succeeds if the database has committed it', async () => {
     await using place = await POSTGRES.make()
 
-    expect(await copyUntil(place, 'passThenCut')).toEqual({
-      messages: [],
-      isCommitted: true,
-    })
+    expect(await copyUntil(place, 'passThenCut')).toEqual({ messages: [], isCommitted: true })
   })
 
   test('says that the copy is not committed if the database has not read the commit', async () => {

@@ -12,24 +12,8 @@ export const FERN = valuesOf({ name: 'Fern' })
 /** More than any test stores. */
 const ALL = 1_000_000
 
-/** Identifiers in ascending order: both ends, the neighbours of zero, and those that a double takes for one another. */
-export const IDS = [
-  INT64_MIN,
-  INT64_MIN + 1n,
-  -(2n ** 53n) - 1n,
-  -10n,
-  -9n,
-  -1n,
-  0n,
-  1n,
-  9n,
-  10n,
-  9007199254740992n,
-  9007199254740993n,
-  9007199254740994n,
-  INT64_MAX - 1n,
-  INT64_MAX,
-]
+/** Identifiers in ascending order: both ends, some that text would sort otherwise, and two that a double takes for one. */
+export const IDS = [INT64_MIN, -10n, -9n, 0n, 9n, 10n, 9007199254740992n, 9007199254740993n, INT64_MAX]
 
 /** A write token that nobody has yet. */
 export const newToken = (userName: string, other: Partial<NewToken> = {}): NewToken => ({

@@ -43,8 +43,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('the ledger of a PostgreSQL store', () =
     // The other store adds an entry, which deletes old ones. Then its group waits, too.
     const createdByOther = other.createPlant(user, fern(3))
     await untilWaiting(url, 2)
-    await opened.run(`select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'`)
+    await opened.endWaiting()
     await lock.release()
 
     expect(await outcomesOf([created, createdByOther])).toEqual(['done', 'done'])

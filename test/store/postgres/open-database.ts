@@ -1,7 +1,7 @@
 import type { Store } from '../../../src/domain/store.ts'
 import type { OpenOptions } from '../../../src/store/engine.ts'
 import { openStore } from '../../../src/store/open.ts'
-import { administer, makeDatabase } from '../../support/postgres.ts'
+import { administer, lockTables, makeDatabase, untilWaiting } from '../../support/postgres.ts'
 import { createUser } from '../fixtures.ts'
 
 interface DatabaseOptions extends OpenOptions {
@@ -21,11 +21,25 @@ export async function openDatabase({ by = (url) => url, ...options }: DatabaseOp
     return store
   }
   const store = await open()
+  /** Runs SQL beside the store. */
+  const run = (script: string) => administer(url, async (sql) => void (await sql.unsafe(script).simple()))
+  /** Ends the connections that wait for a lock. */
+  const endWaiting = () =>
+    run(`select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`)
   return {
-    ...{ url, name, server, store, open },
+    ...{ url, name, server, store, open, run, endWaiting },
     user: await createUser(store, 'me'),
-    /** Runs SQL beside the store. */
-    run: (script: string) => administer(url, async (sql) => void (await sql.unsafe(script).simple())),
+    /** Runs SQL while a group waits for the table of plants, and then ends its connection. Resolves to the result of the write. */
+    async loseConnectionOf<T>(write: () => T, script = 'select'): Promise<Awaited<T>> {
+      const lock = await lockTables(url, 'plantstore.plants')
+      const result = write()
+      await untilWaiting(url, 1)
+      await run(script)
+      await endWaiting()
+      await lock.release()
+      return await result
+    },
     /** The number that a statement selects. */
     number: (query: string) => administer(url, async (sql) => Number((await sql.unsafe(query).values())[0]?.[0])),
     async [Symbol.asyncDispose]() {

@@ -21,10 +21,10 @@ const MEASURE = 'create function pg_catalog.pg_total_relation_size(regclass) ret
 describe.skipIf(lacks(POSTGRES_SERVER))('reads of a PostgreSQL store', () => {
   test('of whole tables may take longer than those of requests, which are refused after their timeout', async () => {
     await using opened = await openDatabase()
-    const { store, url, user } = opened
+    const { store, url, user, open } = opened
     const expected = await Promise.all(LONG_READS.map((read) => read(store)))
     // A store of a command has one connection for reads.
-    const stores = await Promise.all(LONG_READS.map(opened.open))
+    const stores = await Promise.all(LONG_READS.map(open))
     const lock = await lockTables(url, 'plantstore.users, plantstore.tokens, plantstore.plants')
 
     const reads = Promise.all(LONG_READS.map((read, index) => read(stores[index] ?? store)))
