@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Store } from '../../../src/domain/store.ts'
 import { providerUserName } from '../../../src/domain/token.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
-import { CREATED_AT_MS, createUser, listAll, listIds, newToken, outcomesOf } from '../fixtures.ts'
+import { CREATED_AT_MS, createUser, listAll, newToken, outcomesOf } from '../fixtures.ts'
 
 /** Enough that a store with group commit commits several together. */
 const MANY = 200
@@ -74,22 +74,6 @@ export function atOnceContract({ open }: StoreUnderTest): void {
 
       expect(outcomes).toEqual(Array(CALLS).fill('done'))
       expect(await opened.store.listUsers()).toMatchObject([{ name: ADA.name, plants: CALLS }])
-    })
-
-    test('get an answer each, refusals included, and another opening shows the stored plants', async () => {
-      await using opened = await openTwice()
-      const { store } = opened
-      const [me, gone] = [await createUser(store, 'me'), await createUser(store, 'gone')]
-      await store.createPlant(me, { id: 1000n, name: 'Fern' })
-      await store.deleteUser('gone')
-      const ids = Array.from({ length: MANY }, (_, id) => BigInt(id))
-
-      const creates = ids.map((id) => store.createPlant(id % 2n === 0n ? me : gone, { id, name: 'Ivy' }))
-      const deletes = [1000n, 2000n].map((id) => store.deletePlant(me, id))
-
-      expect(await outcomesOf(creates)).toEqual(ids.map((id) => (id % 2n === 0n ? 'done' : 'token_invalid')))
-      expect(await outcomesOf(deletes)).toEqual(['done', 'plant_not_found'])
-      expect(await listIds(await opened.reopen(), me)).toEqual(ids.filter((id) => id % 2n === 0n))
     })
 
     test('are done in the order in which they were asked for', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect } from 'bun:test'
 import {
   TIME_MAX_MS,
   USER_NAME,
@@ -7,15 +7,13 @@ import {
   USER_NAME_RULE,
 } from '../../../src/domain/token.ts'
 import { FOUND_MAX } from '../../../src/store/row-rules.ts'
-import type { StoreUnderTest } from '../../support/stores.ts'
 import { newToken } from '../fixtures.ts'
+import type { TestedStore } from './test-store.ts'
 
 /** Tests what the comments of `Store` say about its health. */
-export function healthContract({ open }: StoreUnderTest): void {
+export function healthContract({ test }: TestedStore): void {
   describe('checkIntegrity', () => {
-    test('names the tokens and users with a time that no date can show, and no others', async () => {
-      await using opened = await open()
-      const { store } = opened
+    test('names the tokens and users with a time that no date can show, and no others', async ({ store }) => {
       const [latestMs, lateMs, early] = [TIME_MAX_MS, TIME_MAX_MS + 1, -TIME_MAX_MS - 1]
       const times = [{ expiresAtMs: latestMs }, { expiresAtMs: lateMs }, { createdAtMs: -latestMs }]
       await store.createTokens([
@@ -38,9 +36,7 @@ export function healthContract({ open }: StoreUnderTest): void {
       ])
     })
 
-    test('names the users whose names break the rule of names, up to a limit, and no others', async () => {
-      await using opened = await open()
-      const { store } = opened
+    test('names the users whose names break the rule of names, up to a limit, and no others', async ({ store }) => {
       const valid = ['a', 'x'.repeat(USER_NAME_LENGTH_MAX), ...USER_NAME_CHARACTERS]
       const characters = Array.from({ length: 0xff }, (_, index) => String.fromCharCode(index + 1))
       const invalid = ['', 'x'.repeat(USER_NAME_LENGTH_MAX + 1), 'a b', ...characters.filter((c) => !USER_NAME.test(c))]

@@ -1,17 +1,15 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect } from 'bun:test'
 import type { Plant } from '../../../src/domain/plant.ts'
-import type { StoreUnderTest } from '../../support/stores.ts'
 import { createUser, listAll, outcomesOf } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
+import type { TestedStore } from './test-store.ts'
 
 /** Tests what the comments of `Store` say about deletes with a condition while others replace the plant. */
-export function plantsContract({ open }: StoreUnderTest): void {
+export function plantsContract({ test }: TestedStore): void {
   describe('deletePlant with a condition', () => {
     const isFern = ({ name }: Plant) => name === 'Fern'
 
-    test('keeps a plant that replaces the expected one in the same group', async () => {
-      await using opened = await open()
-      const { store } = opened
+    test('keeps a plant that replaces the expected one in the same group', async ({ store }) => {
       const user = await createUser(store, 'me')
       await store.createPlant(user, { id: 1n, name: 'Fern' })
       let replaced: Promise<unknown> | undefined
@@ -26,10 +24,8 @@ export function plantsContract({ open }: StoreUnderTest): void {
       expect(await listAll(store, user)).toEqual([{ id: 1n, name: 'Ivy' }])
     })
 
-    test('keeps a plant by which another opening replaces the expected one', async () => {
-      await using opened = await open()
-      const { store } = opened
-      const other = await opened.reopen()
+    test('keeps a plant by which another opening replaces the expected one', async ({ store, reopen }) => {
+      const other = await reopen()
       const user = await createUser(store, 'me')
       for (let round = 0; round < 20; round++) {
         const id = BigInt(round)
@@ -45,9 +41,7 @@ export function plantsContract({ open }: StoreUnderTest): void {
       expect(new Set((await listAll(store, user)).map(({ name }) => name))).toEqual(new Set(['Ivy']))
     })
 
-    test('deletes without it if the plant has changed, although an equal delete with a condition is refused', async () => {
-      await using opened = await open()
-      const { store } = opened
+    test('deletes without it what has changed, although an equal delete with it is refused', async ({ store }) => {
       const user = await createUser(store, 'me')
       await store.createPlant(user, { id: 1n, name: 'Fern' })
 

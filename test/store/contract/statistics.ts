@@ -1,16 +1,14 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect } from 'bun:test'
 import { EXPIRES_SOON_MS, EXPIRING_TOKENS_MAX } from '../../../src/domain/store.ts'
-import type { StoreUnderTest } from '../../support/stores.ts'
 import { CREATED_AT_MS, createToken, createUser, newToken } from '../fixtures.ts'
+import type { TestedStore } from './test-store.ts'
 
 const DAY_MS = 24 * 3_600_000
 
 /** Tests what the comments of `load` and `measure` say. */
-export function statisticsContract({ open }: StoreUnderTest): void {
+export function statisticsContract({ test }: TestedStore): void {
   describe('load', () => {
-    test('is zero at rest, counts the writes that wait until they are done, and for how long they wait', async () => {
-      await using opened = await open()
-      const { store } = opened
+    test('is zero at rest, counts the writes that wait, and tells for how long they wait', async ({ store }) => {
       const user = await createUser(store, 'me')
       const atRest = store.load()
       const startMs = performance.now()
@@ -30,9 +28,7 @@ export function statisticsContract({ open }: StoreUnderTest): void {
   })
 
   describe('measure', () => {
-    test('shows that the database grows with the plants', async () => {
-      await using opened = await open()
-      const { store } = opened
+    test('shows that the database grows with the plants', async ({ store }) => {
       const user = await createUser(store, 'me')
       // Nothing that a database makes smaller.
       const random = Buffer.from(crypto.getRandomValues(new Uint8Array(65_536)))
@@ -50,9 +46,7 @@ export function statisticsContract({ open }: StoreUnderTest): void {
       expect(after.sum - before.sum).toBeGreaterThan(1_000_000)
     })
 
-    test('counts the active tokens that expire within seven days', async () => {
-      await using opened = await open()
-      const { store } = opened
+    test('counts the active tokens that expire within seven days', async ({ store }) => {
       for (const afterMs of [0, 1, DAY_MS, EXPIRES_SOON_MS, EXPIRES_SOON_MS + 1]) {
         await createToken(store, 'me', { expiresAtMs: CREATED_AT_MS + afterMs })
       }
@@ -71,9 +65,7 @@ export function statisticsContract({ open }: StoreUnderTest): void {
       expect(await store.measure(CREATED_AT_MS + 2 * EXPIRES_SOON_MS)).toMatchObject({ expiringTokens: 0 })
     })
 
-    test('counts no more tokens than its limit', async () => {
-      await using opened = await open()
-      const { store } = opened
+    test('counts no more tokens than its limit', async ({ store }) => {
       const create = (count: number) =>
         store.createTokens(Array.from({ length: count }, () => newToken('me', { expiresAtMs: CREATED_AT_MS + 1 })))
       await create(EXPIRING_TOKENS_MAX)

@@ -7,13 +7,14 @@ import { plantsContract } from './plants.ts'
 import { providerUsersContract } from './provider-users.ts'
 import { quotaContract } from './quota.ts'
 import { statisticsContract } from './statistics.ts'
+import { withTest } from './test-store.ts'
 import { tokensContract } from './tokens.ts'
 import { usersContract } from './users.ts'
 import { versionsContract } from './versions.ts'
 
 /** Tests all that the comments of `Store` say. Each database has its own file, so that they run at once. */
 export const storeContract = (stores: readonly StoreUnderTest[]): void =>
-  describe.each(stores)('the store, $name', (store) => {
+  describe.each(stores.map(withTest))('the store, $name', (store) => {
     plantsContract(store)
     listContract(store)
     atOnceContract(store)

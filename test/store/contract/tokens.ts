@@ -1,14 +1,12 @@
-import { expect, test } from 'bun:test'
+import { expect } from 'bun:test'
 import { PAGE_ROWS, type Store } from '../../../src/domain/store.ts'
-import type { StoreUnderTest } from '../../support/stores.ts'
 import { CREATED_AT_MS, createToken, newToken } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
+import type { TestedStore } from './test-store.ts'
 
 /** Tests what the comments of `Store` say about tokens, as far as the model of test/http does not. */
-export function tokensContract({ open }: StoreUnderTest): void {
-  test('listTokens lists at most limit tokens after an id, of a user or of all, and PAGE_ROWS without a limit', async () => {
-    await using opened = await open()
-    const { store } = opened
+export function tokensContract({ test }: TestedStore): void {
+  test('listTokens lists at most limit or PAGE_ROWS tokens after an id, of a user or of all', async ({ store }) => {
     await store.createTokens(Array.from({ length: PAGE_ROWS + 1 }, (_, index) => newToken(`${index % 2}`)))
     const idsOf = async (page?: Parameters<Store['listTokens']>[0]) =>
       (await store.listTokens(page)).map(({ id }) => id)
@@ -23,9 +21,7 @@ export function tokensContract({ open }: StoreUnderTest): void {
     expect(await rejectionOf(store.listTokens({ userName: 'you' }))).toMatchObject({ kind: 'user_not_found' })
   })
 
-  test('rotateToken says why it refuses a token, and what to do', async () => {
-    await using opened = await open()
-    const { store } = opened
+  test('rotateToken says why it refuses a token, and what to do', async ({ store }) => {
     for (const expiresAtMs of [undefined, CREATED_AT_MS, undefined, undefined])
       await createToken(store, 'me', { expiresAtMs })
     await store.revokeTokens({ id: 1 }, CREATED_AT_MS)

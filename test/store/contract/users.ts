@@ -1,25 +1,22 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect } from 'bun:test'
 import type { Store } from '../../../src/domain/store.ts'
-import type { UserId } from '../../../src/domain/token.ts'
-import type { StoreUnderTest } from '../../support/stores.ts'
+import { createPlants } from '../../support/many-plants.ts'
 import { CREATED_AT_MS, createToken, createUser } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
+import type { TestedStore } from './test-store.ts'
 
 /** More than any implementation deletes in one batch. */
 const SEVERAL_BATCHES = 1500
-/** As many as may wait for the disk at once. */
-const AT_ONCE = 500
+const PLANTS = Array.from({ length: SEVERAL_BATCHES }, (_, id) => ({ id: BigInt(id), name: 'Fern' }))
 
 /** Tests what the comments of `Store` say about users. */
-export function usersContract({ open }: StoreUnderTest): void {
+export function usersContract({ test }: TestedStore): void {
   describe('deleteUser', () => {
-    test('deletes the tokens first, then plants in batches, between which another process can write', async () => {
-      await using opened = await open()
-      const { store } = opened
-      const other = await opened.reopen()
+    test('deletes the tokens first, then plants in batches, between which others write', async ({ store, reopen }) => {
+      const other = await reopen()
       const { hash, token } = await createToken(store, 'me')
       const you = await createUser(store, 'you')
-      await createPlants(store, token.userId, SEVERAL_BATCHES)
+      await createPlants(store, token.userId, PLANTS)
       const seen: unknown[] = []
       const onProgress = async (deleted: number) => {
         seen.push({ token: await other.findToken(hash), left: await plantsOf(other, 'me') })
@@ -27,7 +24,9 @@ export function usersContract({ open }: StoreUnderTest): void {
       }
 
       const deleted = await store.deleteUser('me', { onProgress })
+      const late = await rejectionOf(other.createPlant(token.userId, { id: 1n, name: 'Fern' }))
 
+      expect(late).toMatchObject({ kind: 'token_invalid' })
       expect(deleted).toEqual({ plants: SEVERAL_BATCHES, tokens: 1 })
       expect(seen.length).toBeGreaterThan(1)
       expect(seen[0]).toEqual({ token: undefined, left: SEVERAL_BATCHES })
@@ -36,11 +35,9 @@ export function usersContract({ open }: StoreUnderTest): void {
       ])
     })
 
-    test('stops between two batches by its signal, says how far it came, and deletes the rest when called again', async () => {
-      await using opened = await open()
-      const { store } = opened
+    test('stops between two batches by its signal, and deletes the rest when called again', async ({ store }) => {
       const { hash, token } = await createToken(store, 'me')
-      await createPlants(store, token.userId, SEVERAL_BATCHES)
+      await createPlants(store, token.userId, PLANTS)
       const stopping = new AbortController()
       const told: [deleted: number, total: number][] = []
       const onProgress = (deleted: number, total: number) => {
@@ -48,10 +45,8 @@ export function usersContract({ open }: StoreUnderTest): void {
         if (deleted > 0) stopping.abort(new Error('stopped'))
       }
 
-      const error = await store
-        .deleteUser('me', { onProgress, signal: stopping.signal })
-        .catch((reason: unknown) => reason)
-      const again = await store.deleteUser('me', { signal: stopping.signal }).catch((reason: unknown) => reason)
+      const error = await rejectionOf(store.deleteUser('me', { onProgress, signal: stopping.signal }))
+      const again = await rejectionOf(store.deleteUser('me', { signal: stopping.signal }))
       const left = await plantsOf(store, 'me')
 
       expect([error, again]).toEqual([stopping.signal.reason, stopping.signal.reason])
@@ -63,27 +58,7 @@ export function usersContract({ open }: StoreUnderTest): void {
       expect(await store.findToken(hash)).toBeUndefined()
       expect(await store.deleteUser('me')).toEqual({ plants: left, tokens: 0 })
     })
-
-    test('refuses later writes for the user with token_invalid, also in another opening', async () => {
-      await using opened = await open()
-      const other = await opened.reopen()
-      const user = await createUser(opened.store, 'me')
-      await opened.store.deleteUser('me')
-
-      for (const store of [opened.store, other]) {
-        const created = store.createPlant(user, { id: 1n, name: 'Fern' })
-        expect(await rejectionOf(created)).toMatchObject({ kind: 'token_invalid' })
-      }
-    })
   })
-}
-
-/** All at once: stores that can do writes together are spared much of the time. */
-async function createPlants(store: Store, user: UserId, count: number): Promise<void> {
-  for (let first = 0; first < count; first += AT_ONCE) {
-    const ids = Array.from({ length: Math.min(AT_ONCE, count - first) }, (_, index) => BigInt(first + index))
-    await Promise.all(ids.map((id) => store.createPlant(user, { id, name: 'Fern' })))
-  }
 }
 
 async function plantsOf(store: Store, name: string): Promise<number> {

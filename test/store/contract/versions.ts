@@ -1,15 +1,13 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect } from 'bun:test'
 import { INT64_MAX } from '../../../src/domain/int64.ts'
-import type { StoreUnderTest } from '../../support/stores.ts'
 import { until } from '../../support/until.ts'
 import { CREATED_AT_MS, createToken, createUser, listAll } from '../fixtures.ts'
+import type { TestedStore } from './test-store.ts'
 
 /** Tests that versions stay where the comments of `Store` let them. The model of test/http proves that each change is seen. */
-export function versionsContract({ open, othersSeenWithinMs }: StoreUnderTest): void {
+export function versionsContract({ test, othersSeenWithinMs }: TestedStore): void {
   describe('versions', () => {
-    test('stay while the store is only read, tokens are touched, and plants of another user change', async () => {
-      await using opened = await open()
-      const { store } = opened
+    test('stay while the store is read, tokens are touched, and plants of others change', async ({ store, reopen }) => {
       const { hash, token } = await createToken(store, 'me')
       const you = await createUser(store, 'you')
       const told = async () => {
@@ -24,7 +22,7 @@ export function versionsContract({ open, othersSeenWithinMs }: StoreUnderTest): 
       await store.findToken(hash)
       await store.listUsers()
       await store.checkIntegrity()
-      await (await opened.reopen()).listTokens()
+      await (await reopen()).listTokens()
       await store.touchTokens(new Map([[1, CREATED_AT_MS]]), CREATED_AT_MS)
       await Promise.all([2n, 3n, 4n].map((id) => store.createPlant(you, { id, name: 'Fern' })))
       await store.deletePlant(you, 2n)
@@ -33,9 +31,7 @@ export function versionsContract({ open, othersSeenWithinMs }: StoreUnderTest): 
       expect(store.hasSameTokens(token.userId, before.tokens ?? Number.NaN)).toBe(true)
     })
 
-    test('tell that plants have only grown since then and above an id, if they are known', async () => {
-      await using opened = await open()
-      const { store } = opened
+    test('tell that plants have only grown since then and above an id, if they are known', async ({ store }) => {
       const [me, you] = [await createUser(store, 'me'), await createUser(store, 'you')]
       await store.createPlant(me, { id: 5n, name: 'Fern' })
       await store.deletePlant(me, 5n)
