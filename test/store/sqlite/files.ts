@@ -70,27 +70,18 @@ export async function createPlants(store: Store, user: number, count: number): P
 
 /** Runs statements as another program. */
 export function runSql(path: string, ...statements: readonly string[]): void {
-  const db = new Database(path, { readwrite: true, create: true })
-  try {
-    db.run('pragma busy_timeout = 5000')
-    for (const statement of statements) db.run(statement)
-  } finally {
-    db.close(true)
-  }
+  using db = new Database(path, { readwrite: true, create: true })
+  db.run('pragma busy_timeout = 5000')
+  for (const statement of statements) db.run(statement)
 }
 
 /** Runs statements, and leaves the files as a killed program does: the statements are in the WAL. */
 export function runSqlAndDie(path: string, ...statements: readonly string[]): void {
   using scratch = makeDatabaseFolder()
-  const db = new Database(scratch.path, { readwrite: true, create: true })
-  try {
-    for (const statement of ['pragma journal_mode = wal', 'pragma wal_autocheckpoint = 0', ...statements]) {
-      db.run(statement)
-    }
-    copyAsKilled(scratch.path, path)
-  } finally {
-    db.close(true)
-  }
+  using db = new Database(scratch.path, { readwrite: true, create: true })
+  for (const statement of ['pragma journal_mode = wal', 'pragma wal_autocheckpoint = 0', ...statements])
+    db.run(statement)
+  copyAsKilled(scratch.path, path)
 }
 
 /** Copies a database in use as a killed process leaves it, but without the WAL-index. */
@@ -101,12 +92,8 @@ export function copyAsKilled(from: string, to: string): void {
 
 /** The rows of a query on a connection of its own, which waits for locks. */
 export function queryAll(path: string, query: string): unknown[][] {
-  const db = openReader(path)
-  try {
-    return db.prepare(query).values()
-  } finally {
-    db.close(true)
-  }
+  using db = openReader(path)
+  return db.prepare(query).values()
 }
 
 /** Overwrites bytes in the middle of a file. */
@@ -129,10 +116,6 @@ export function damageTable(path: string, table: string): void {
 /** The content of a folder: the name of each file, and the hash of its bytes. */
 export function snapshot(folder: string): Record<string, string> {
   const files = readdirSync(folder, { withFileTypes: true }).sort((a, b) => a.name.localeCompare(b.name))
-  return Object.fromEntries(
-    files.map((file) => [
-      file.name,
-      file.isFile() ? Bun.SHA256.hash(readFileSync(join(folder, file.name)), 'hex') : 'a folder',
-    ]),
-  )
+  const hashOf = (name: string) => Bun.SHA256.hash(readFileSync(join(folder, name)), 'hex')
+  return Object.fromEntries(files.map((file) => [file.name, file.isFile() ? hashOf(file.name) : 'a folder']))
 }

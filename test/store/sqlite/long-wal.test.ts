@@ -58,17 +58,24 @@ const WARNING: StoreEvent = { level: 'warn', message: expect.stringContaining('e
 
 // test/fault/snapshot.test.ts tests the warnings while a program reads, and the length of the WAL after it.
 describe('the store of a server', () => {
-  test('tells of a checkpoint of another program that stops, and counts none of its own as whole meanwhile', async () => {
+  test('tells of a checkpoint of another program that stops, and counts none of its own as whole until that has ended', async () => {
     await using opened = await open()
     const { store, path, events, walBytes } = opened
     await opened.createUntil(() => walBytes() > MIB)
-    await using _other = await lockCheckpoints(path)
+    await using other = await lockCheckpoints(path)
     const { checkpointedAtS } = await store.measure(Date.now())
 
     await opened.createUntil(() => walBytes() >= LONG_WAL_BYTES + STEP_BYTES)
+    const meanwhile = await store.measure(Date.now())
+    other.kill()
+    await other.exited
+    const heldBytes = walBytes()
+    await opened.createUntil(() => walBytes() < heldBytes)
+    const after = await store.measure(Date.now())
 
-    expect(events).toEqual([WARNING])
-    expect((await store.measure(Date.now())).checkpointedAtS).toBe(checkpointedAtS)
+    expect(events[0]).toEqual(WARNING)
+    expect(meanwhile.checkpointedAtS).toBe(checkpointedAtS)
+    expect(after.checkpointedAtS).toBeGreaterThan(checkpointedAtS ?? 0)
   })
 
   test('keeps the WAL short and tells nothing without a long reader, however much it writes', async () => {

@@ -1,78 +1,34 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
-import { PLANT_FIELDS } from '../../../src/domain/plant.ts'
 import { LOCK_MAX_WAIT_MS } from '../../../src/store/group-queue.ts'
 import { openImmutable, openReader, openWriter } from '../../../src/store/sqlite/driver.ts'
 import { SLACK_MS } from '../../support/slack.ts'
 import { createUser } from '../fixtures.ts'
 import { makeDatabase, makeDatabaseFolder, openForTest, queryAll, refusalOf } from './files.ts'
 
-test('every connection distrusts functions in a schema and checks the cells of the pages that it reads', async () => {
+const SAFE = { trusted_schema: 0, cell_size_check: 1 }
+const WAITS = { ...SAFE, busy_timeout: LOCK_MAX_WAIT_MS }
+const WRITES = { ...WAITS, journal_mode: 'wal', foreign_keys: 1, wal_autocheckpoint: 0, fullfsync: 1, secure_delete: 1 }
+
+test.each<[string, (path: string) => Database, Readonly<Record<string, string | number>>]>([
+  ['writes with durability full', (path) => openWriter(path, 'full'), { ...WRITES, synchronous: 2 }],
+  ['writes with durability normal', (path) => openWriter(path, 'normal'), { ...WRITES, synchronous: 1 }],
+  ['reads', openReader, WAITS],
+  ['leaves no trace', openImmutable, SAFE],
+])('a connection that %s has all its pragmas', async (_, open, pragmas) => {
   using files = makeDatabaseFolder()
   await makeDatabase(files.path)
+  using db = open(files.path)
+  const values = Object.keys(pragmas).map((name) => [name, db.prepare(`pragma ${name}`).values().flat()[0]])
 
-  for (const open of [
-    () => openWriter(files.path, 'full'),
-    () => openReader(files.path),
-    () => openImmutable(files.path),
-  ]) {
-    using db = open()
-    const [row] = db.prepare('select * from pragma_trusted_schema, pragma_cell_size_check').values()
-    expect(row?.map(Number)).toEqual([0, 1])
-  }
+  expect(
+    Object.fromEntries(values.map(([name, value]) => [name, typeof value === 'bigint' ? Number(value) : value])),
+  ).toEqual(pragmas)
+  if (!('synchronous' in pragmas)) expect(() => db.run('create table notes (text)')).toThrow('readonly')
 })
 
-test.each([
-  ['full', 2n],
-  ['normal', 1n],
-] as const)('the connection that writes with durability %s has all its pragmas', (durability, synchronous) => {
-  using files = makeDatabaseFolder()
-  using writer = openWriter(files.path, durability)
-  const pragmas = ['journal_mode', 'synchronous', 'busy_timeout', 'foreign_keys', 'wal_autocheckpoint', 'fullfsync']
-  const values = pragmas.map((name) => [name, writer.prepare(`pragma ${name}`).values().flat()[0]])
-
-  expect(Object.fromEntries(values)).toEqual({
-    journal_mode: 'wal',
-    synchronous,
-    busy_timeout: BigInt(LOCK_MAX_WAIT_MS),
-    foreign_keys: 1n,
-    wal_autocheckpoint: 0n,
-    fullfsync: 1n,
-  })
-})
-
-test('the connection that reads cannot write, and waits for locks', async () => {
-  using files = makeDatabaseFolder()
-  await using _ = await openForTest(files.path)
-  using reader = openReader(files.path)
-
-  expect(() => reader.run("insert into users (name, created_at_ms) values ('me', 0)")).toThrow('readonly')
-  expect(reader.prepare('pragma busy_timeout').values()).toEqual([[BigInt(LOCK_MAX_WAIT_MS)]])
-})
-
-test('a new database has strict tables with plain columns', async () => {
-  using files = makeDatabaseFolder()
-  await using _ = await openForTest(files.path)
-
-  const tables = queryAll(
-    files.path,
-    `select tables.name, group_concat(columns.name || ' ' || columns.type, ', ' order by cid)
-     from pragma_table_list as tables join pragma_table_info(tables.name) as columns
-     where tables.strict group by tables.name`,
-  )
-
-  expect(Object.fromEntries(tables)).toEqual({
-    last_backup: 'id INTEGER, at_ms INTEGER, bytes INTEGER',
-    plants: ['user_id INTEGER', 'id INTEGER', ...PLANT_FIELDS.map((field) => `${field} TEXT`)].join(', '),
-    tokens:
-      'id INTEGER, user_id INTEGER, hash BLOB, scope TEXT, label TEXT, created_at_ms INTEGER, expires_at_ms INTEGER, ' +
-      'revoked_at_ms INTEGER, last_used_at_ms INTEGER, replaced_by INTEGER',
-    users: 'id INTEGER, name TEXT, created_at_ms INTEGER, blocked_at_ms INTEGER',
-  })
-})
-
-test('other programs find ids as integers and absent tags as null', async () => {
+test('other programs find strict tables, ids as integers and absent tags as null', async () => {
   using files = makeDatabaseFolder()
   await using opened = await openForTest(files.path)
   const user = await createUser(opened.store, 'me')
@@ -85,6 +41,8 @@ test('other programs find ids as integers and absent tags as null', async () => 
      from plants join users on users.id = user_id order by plants.id`,
   )
 
+  const strict = `select name from pragma_table_list where schema = 'main' and strict order by name`
+  expect(queryAll(files.path, strict).flat()).toEqual(['last_backup', 'plants', 'tokens', 'users'])
   expect(rows).toEqual([
     ['me', INT64_MIN, 'integer', 'Fern', 'indoor'],
     ['me', INT64_MAX, 'integer', '🌱', null],

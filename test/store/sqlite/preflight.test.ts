@@ -18,57 +18,36 @@ import {
   WAL,
 } from './files.ts'
 
-const FOREIGN_ID = 0x0f055112
 const PAGE_BYTES = 4096
 const SECTOR_BYTES = 512
 const JOURNAL_MAGIC = Buffer.from('d9d505f920a163d7', 'hex')
 
+const NOTES = 'create table notes (text)'
+const TEXT = 'Fern\n'.repeat(1000)
 const NO_DATABASE = /\.db is not a database\.$/
 const FOREIGN = /\.db belongs to another application: /
+const OURS = 'pragma application_id = 0x706c7374'
+const SAYS_ITS_NAME = 'pragma application_id = 0x0f055112'
+const TOO_NEW = /\.db has schema version 99, .* knows versions up to \d+: use the newer/
+const LEFT = /-wal holds the latest writes of a database that is not/
 
 /** Refused files, with the message of each. test/cli/transcripts/databases.txt has further ones. */
 const REFUSED: readonly (readonly [name: string, make: (path: string) => unknown, message: RegExp])[] = [
   ['a text file of one byte', (path) => writeFileSync(path, 'F'), NO_DATABASE],
   ['a part of the first word', (path) => writeFileSync(path, 'SQLite for'), NO_DATABASE],
   ['of another application, in WAL mode', (path) => makeForeign(path, 'pragma journal_mode = wal'), FOREIGN],
-  [
-    'of another application that says its name, in WAL mode',
-    (path) => makeForeign(path, 'pragma journal_mode = wal', `pragma application_id = ${FOREIGN_ID}`),
-    FOREIGN,
-  ],
-  [
-    'gone, with its WAL left',
-    (path) => leaveWal(path, rmSync),
-    /-wal holds the latest writes of a database that is not/,
-  ],
-  ['emptied, with its WAL left', (path) => leaveWal(path, truncateSync), /-wal holds the latest writes of a database/],
-  [
-    'a text file beside a rollback journal',
-    withJournal((path) => writeFileSync(path, 'Fern\n'.repeat(1000)), 0),
-    NO_DATABASE,
-  ],
+  ['gone, with its WAL left', (path) => leaveWal(path, rmSync), LEFT],
+  ['emptied, with its WAL left', (path) => leaveWal(path, truncateSync), LEFT],
+  ['a text beside a rollback journal', withJournal((path) => writeFileSync(path, TEXT), 0), NO_DATABASE],
   ['zeros beside a rollback journal of a file that had pages before', withJournal(makeZeros, 1), NO_DATABASE],
-  [
-    'of another application, beside a rollback journal',
-    withJournal((path) => makeForeign(path, `pragma application_id = ${FOREIGN_ID}`), 0),
-    FOREIGN,
-  ],
+  ['foreign, beside a rollback journal', withJournal((path) => makeForeign(path, SAYS_ITS_NAME), 0), FOREIGN],
 ]
 
 /** Refused databases with a WAL. SQLite creates the WAL-index beside a WAL to read it. */
 const REFUSED_WITH_WAL: typeof REFUSED = [
-  ['of another application', (path) => runSqlAndDie(path, 'create table notes (text)'), FOREIGN],
-  [
-    'of another application that says its name',
-    (path) => runSqlAndDie(path, `pragma application_id = ${FOREIGN_ID}`, 'create table notes (text)'),
-    FOREIGN,
-  ],
-  [
-    'of a newer schema',
-    (path) =>
-      runSqlAndDie(path, 'create table plants (id)', 'pragma application_id = 0x706c7374', 'pragma user_version = 99'),
-    /\.db has schema version 99, .* knows versions up to \d+: use the newer/,
-  ],
+  ['of another application', (path) => runSqlAndDie(path, NOTES), FOREIGN],
+  ['of another application that says its name', (path) => runSqlAndDie(path, SAYS_ITS_NAME, NOTES), FOREIGN],
+  ['of a newer schema', (path) => runSqlAndDie(path, NOTES, OURS, 'pragma user_version = 99'), TOO_NEW],
 ]
 
 describe('a file that is not our database is refused in one line, and nothing is changed or added', () => {
@@ -90,38 +69,29 @@ describe('a file that is not our database is refused in one line, and nothing is
   })
 })
 
-test.each([
-  ['missing/plantstore.db', (path: string) => `The directory ${dirname(path)} does not exist: create it.`],
-  ['file/plantstore.db', (path: string) => `${dirname(path)} is not a directory: name a file inside one.`],
-  ['file/deeper/plantstore.db', (path: string) => `The directory ${dirname(path)} does not exist: create it.`],
-  ...['\r', ' ', '\u00a0'].map(
-    (end) =>
-      [
-        `plantstore.db${end}`,
-        (path: string) => `The path ${JSON.stringify(path)} ends in white space: leave it out, or rename the file.`,
-      ] as const,
-  ),
-] as const)('a path where no database can be is refused in one line that says which: %j', async (name, message) => {
+const IN_SPACE = 'ends in white space: leave it out, or rename the file.'
+/** Paths where no database can be, and the message of each, in which `DIR` is its directory. */
+const PATHS: readonly (readonly [name: string, message: string])[] = [
+  ['missing/plantstore.db', 'The directory DIR does not exist: create it.'],
+  ['file/plantstore.db', 'DIR is not a directory: name a file inside one.'],
+  ['file/deeper/plantstore.db', 'The directory DIR does not exist: create it.'],
+  ['plantstore.db\r', String.raw`The path "DIR/plantstore.db\r" ${IN_SPACE}`],
+  ['plantstore.db ', `The path "DIR/plantstore.db " ${IN_SPACE}`],
+  ['plantstore.db\u00a0', `The path "DIR/plantstore.db\u00a0" ${IN_SPACE}`],
+]
+
+test.each(PATHS)('a path where no database can be is refused in one line: %j', async (name, message) => {
   using folder = makeFolder()
   writeFileSync(join(folder.path, 'file'), 'text')
   const before = snapshot(folder.path)
   const path = join(folder.path, name)
 
-  expect(await refusalOf(path)).toBe(message(path))
+  expect(await refusalOf(path)).toBe(message.replace('DIR', dirname(path)))
   expect(snapshot(folder.path)).toEqual(before)
 })
 
 describe('a database that only looks foreign or damaged opens', () => {
-  test('if its own file is shorter than it says, because the rest is in its WAL', async () => {
-    using killed = makeDatabaseFolder()
-    await leaveKilled(killed.path)
-
-    await using reopened = await openForTest(killed.path)
-
-    expect(await reopened.store.listUsers()).toMatchObject([{ name: 'me', plants: 1, tokens: 1 }])
-  })
-
-  test('after it was moved away from its WAL, which is refused, and back', async () => {
+  test('whose rest is in its WAL, after it was moved away from that, which is refused, and back', async () => {
     using killed = makeDatabaseFolder()
     await leaveKilled(killed.path)
     const elsewhere = `${killed.path}.moved`
@@ -187,20 +157,18 @@ function interruptWrite(path: string): void {
 
 /** Makes a database with a WAL as a killed program leaves it, and takes the database away. */
 function leaveWal(path: string, take: (path: string) => void): void {
-  runSqlAndDie(path, 'create table notes (text)')
+  runSqlAndDie(path, NOTES)
   take(path)
 }
 
 const makeForeign = (path: string, ...statements: readonly string[]): void =>
-  runSql(path, ...statements, 'create table notes (text)', "insert into notes values ('hello')")
+  runSql(path, ...statements, NOTES, "insert into notes values ('hello')")
 
 function makeZeros(path: string): void {
   writeFileSync(path, new Uint8Array(PAGE_BYTES))
 }
 
-function makePage(path: string): void {
-  runSql(path, 'pragma journal_mode = wal')
-}
+const makePage = (path: string): void => runSql(path, 'pragma journal_mode = wal')
 
 function makePageAndWal(path: string): void {
   makePage(path)

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import type { StoreEvent } from '../../../src/store/engine.ts'
-import { openStore } from '../../../src/store/open.ts'
 import { createUser } from '../fixtures.ts'
 import {
   copyAsKilled,
@@ -27,41 +26,24 @@ const forged = (statement: string, from: string, to: string) => (path: string) =
   overwrite(path, position, Buffer.from(to))
 }
 
+const NOTES = 'create table notes (a);'
+const OTHER_INDEX = 'drop index tokens_by_user; create index tokens_by_user on tokens (scope)'
+const EVIL_INDEX = 'create index evil on plants (name)'
+
 /** Changes of the schema that can change an answer, and how a refusal lists each. */
 const REFUSED: readonly (readonly [name: string, change: string | ((path: string) => void), problem: string])[] = [
   ['a trigger', TRIGGER, 'trigger "evil"'],
-  [
-    'a trigger on a table of another program',
-    'create table notes (x); create trigger evil after insert on notes begin select 1; end',
-    'trigger "evil"',
-  ],
-  [
-    'a trigger that says to be something else',
-    forged(TRIGGER, 'triggerevilplants', 'TRIGGERevilplants'),
-    'TRIGGER "evil"',
-  ],
+  ['a trigger on a table of another program', `${NOTES}${TRIGGER.replace('on plants', 'on notes')}`, 'trigger "evil"'],
+  ['a forged type', forged(TRIGGER, 'triggerevilplants', 'TRIGGERevilplants'), 'TRIGGER "evil"'],
   ['a view', 'create view evil as select * from plants', 'view "evil"'],
   ['a further column', 'alter table plants add column secret text', 'table "plants"'],
   ['another collation', recreated('plants', 'name text', 'name text collate nocase'), 'table "plants"'],
   ['a missing table', 'drop table plants', 'table "plants"'],
-  ['a missing index', 'drop index tokens_by_user', 'index "tokens_by_user"'],
-  [
-    'another index',
-    'drop index tokens_by_user; create index tokens_by_user on tokens (scope)',
-    'index "tokens_by_user"',
-  ],
-  ['an index of a table of ours', 'create index evil on plants (name)', 'index "evil"'],
-  [
-    'an index that says to be of another table',
-    forged('create index evil on plants (name)', 'indexevilplants', 'indexevilPLANTS'),
-    'index "evil"',
-  ],
+  ['another index', OTHER_INDEX, 'index "tokens_by_user"'],
+  ['an index of a table of ours', EVIL_INDEX, 'index "evil"'],
+  ['a forged table of an index', forged(EVIL_INDEX, 'indexevilplants', 'indexevilPLANTS'), 'index "evil"'],
   ['a foreign key to a table of ours', 'create table evil (x references PLANTS)', 'table "evil"'],
-  [
-    'several changes',
-    'create table x (x); create view v as select 1; drop index tokens_by_user',
-    'index "tokens_by_user", view "v"',
-  ],
+  ['several changes', 'create view v as select 1; drop index tokens_by_user', 'index "tokens_by_user", view "v"'],
   ['a name that forges a line', 'create view "a\n\u001b[2K" as select 1', String.raw`view "a\n\u001b[2K"`],
 ]
 
@@ -104,30 +86,16 @@ describe('a database whose schema another program has changed is refused, and st
   })
 })
 
+const RTREE_TABLES = ['notes', 'notes_rowid', 'notes_node', 'notes_parent'].map((name) => `table "${name}"`).join(', ')
+const LITESTREAM = 'create table _litestream_seq (id integer primary key); create table _litestream_lock (id integer)'
+
 /** Tables and indexes of other programs, and how the warning lists them. */
 const TAKEN: readonly (readonly [name: string, sql: string, listed: string | undefined])[] = [
-  ['a table', 'create table notes (text)', 'table "notes"'],
   ['a table with keys of its own', 'create table notes (a unique, b references notes (a))', 'table "notes"'],
-  [
-    'a virtual table',
-    'create virtual table notes using rtree (id, a, b)',
-    'table "notes", table "notes_rowid", table "notes_node", table "notes_parent"',
-  ],
-  [
-    'a unique index of another table',
-    'create table notes (a); create unique index by_a on notes (a)',
-    'table "notes", index "by_a"',
-  ],
-  [
-    'the tables of Litestream',
-    'create table _litestream_seq (id integer primary key, seq integer); create table _litestream_lock (id integer)',
-    undefined,
-  ],
-  [
-    'a table with a name like those of Litestream',
-    'create table _litestream_seq (id integer check (id > 0))',
-    'table "_litestream_seq"',
-  ],
+  ['a virtual table', 'create virtual table notes using rtree (id, a, b)', RTREE_TABLES],
+  ['a unique index of another table', `${NOTES} create unique index by_a on notes (a)`, 'table "notes", index "by_a"'],
+  ['the tables of Litestream', LITESTREAM, undefined],
+  ['a check in one', 'create table _litestream_seq (id integer check (id > 0))', 'table "_litestream_seq"'],
   ['the statistics of SQLite', 'analyze', undefined],
 ]
 
@@ -138,12 +106,9 @@ describe('a database with tables of other programs opens with one warning', () =
     runSql(files.path, sql)
     const events: StoreEvent[] = []
 
-    const store = await openStore(files.path, () => {}, { onEvent: (event) => events.push(event) })
-    try {
-      expect(await store.checkIntegrity()).toEqual([])
-    } finally {
-      await store.close()
-    }
+    await using opened = await openForTest(files.path, { onEvent: (event) => events.push(event) })
+
+    expect(await opened.store.checkIntegrity()).toEqual([])
     const message = `the database has objects of other programs, which no backup holds: ${listed}`
     expect(events).toEqual(listed === undefined ? [] : [{ level: 'warn', message, sizes: {} }])
   })
