@@ -48,7 +48,7 @@ describe.skipIf(lacks(CONTAINERS))('a container of the image, on the packages of
   }, PACKAGES_TIMEOUT_MS)
   afterAll(() => root?.[Symbol.dispose]())
 
-  test('serves as user 65532 without any other program, is healthy, and ends with 0 at SIGTERM', async () => {
+  test.concurrent('serves as user 65532 without any other program, is healthy, and ends with 0 at SIGTERM', async () => {
     const { healthcheck } = await imageConfiguration()
     await using container = await startImage()
     await container.waitFor(healthcheck)
@@ -81,7 +81,7 @@ describe.skipIf(lacks(CONTAINERS))('a container of the image, on the packages of
     return { ...running, probe }
   }
 
-  test('serves as the StatefulSet says, answers its probes, and is not ready once it is asked to end', async () => {
+  test.concurrent('serves as the StatefulSet says, answers its probes, and is not ready once it is asked to end', async () => {
     const path = 'contrib/kubernetes/sqlite/stateful-set.yaml'
     await using running = await startWorkload(path, async () => ({ dataMode: 0o770 }))
     const ended = running.end()
