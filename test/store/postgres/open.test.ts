@@ -32,7 +32,7 @@ const versionsIn = (url: string) =>
 const unusable = (message: RegExp) => ({ kind: 'store_unusable', message: expect.stringMatching(message) })
 
 describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
-  test('makes a schema once, also after another process has committed its first statements only, and by many at once', async () => {
+  test.concurrent('makes a schema once, also after another process has committed its first statements only, and by many at once', async () => {
     const statements = [...BOOTSTRAP, ...MIGRATIONS.flat()]
     await using database = await makeDatabase({ isEmpty: true })
     for (let done = 0; done <= statements.length; done++) {
@@ -57,7 +57,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
     }
   })
 
-  test('completes a migration after another process has committed its first statements only', async () => {
+  test.concurrent('completes a migration after another process has committed its first statements only', async () => {
     const later = MIGRATIONS.slice(1).flat()
     await using database = await makeDatabase({ isEmpty: true })
     for (let done = 0; done <= later.length; done++) {
@@ -75,7 +75,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
     }
   })
 
-  test('lets a server listen while a migration takes long, which is not ready, and use the store after it', async () => {
+  test.concurrent('lets a server listen while a migration takes long, which is not ready, and use the store after it', async () => {
     await using database = await makeDatabase({ isEmpty: true })
     const earlier = [...BOOTSTRAP, ...MIGRATIONS.slice(0, 2).flat(), 'update plantstore.schema_version set version = 2']
     await run(database.url, [...earlier, OLD_ROWS].join(';'))

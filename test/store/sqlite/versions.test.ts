@@ -86,9 +86,10 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
     { state: new Map(USERS.map((user) => [user, []])), atMs: nowMs, isOurs: true, isAnswered: true },
   ]
   const currentState = () => (history.at(-1) as (typeof history)[number]).state
-  const record = (user: number, change: (ids: readonly bigint[]) => readonly bigint[], isOurs: boolean) => {
-    const ids = change(currentState().get(user) ?? [])
-    history.push({ state: new Map(currentState()).set(user, ids), atMs: nowMs, isOurs, isAnswered: false })
+  /** Records a commit that created those of these plants that the user had not, and deleted the others. */
+  const record = (user: number, ids: ReadonlySet<bigint>, isOurs: boolean) => {
+    const after = [...new Set(currentState().get(user)).symmetricDifference(ids)].sort((a, b) => (a < b ? -1 : 1))
+    history.push({ state: new Map(currentState()).set(user, after), atMs: nowMs, isOurs, isAnswered: false })
   }
   /** The first state that an answer may show now: all own answered commits, and those of others that are old enough. */
   const oldestAllowed = () =>
@@ -117,7 +118,7 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
     if (random(10) === 0) writer.run('rollback')
     else {
       writer.run('commit')
-      record(user, (before) => [...new Set(before).symmetricDifference(ids)].sort(byId), true)
+      record(user, ids, true)
     }
     const committed = history.length - 1
     yield
@@ -155,14 +156,14 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
   const changeByOther = () => {
     if (writer.inTransaction) return
     const user = pickUser()
-    const id = pickId()
-    if (hasPlant(user, BigInt(id))) other.run('delete from plants where user_id = ?1 and id = ?2', [user, id])
+    const id = BigInt(pickId())
+    if (hasPlant(user, id)) other.run('delete from plants where user_id = ?1 and id = ?2', [user, id])
     else other.run(`insert into plants (user_id, id, name) values (?1, ?2, 'Ivy')`, [user, id])
-    record(user, (before) => [...new Set(before).symmetricDifference(new Set([BigInt(id)]))].sort(byId), false)
+    record(user, new Set([id]), false)
   }
 
   let writing: Generator<void> | undefined
-  const listing: Generator<void>[] = []
+  const listing = Array.from({ length: 4 }, list)
   let steps = 0
   let weights: number[] = []
   const pickWeighted = (each: readonly number[]): number => {
@@ -182,10 +183,8 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
           if (writing.next().done) writing = undefined
           break
         case 1: {
-          const index = random(4)
-          const current = listing[index] ?? list()
-          listing[index] = current
-          if (current.next().done) listing[index] = list()
+          const index = random(listing.length)
+          if (listing[index]?.next().done) listing[index] = list()
           break
         }
         case 2:
@@ -213,8 +212,6 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
     },
   }
 }
-
-const byId = (a: bigint, b: bigint) => (a < b ? -1 : 1)
 
 describe('versions of plants', () => {
   test.each([
