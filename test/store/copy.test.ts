@@ -178,16 +178,16 @@ describe.skipIf(lacks(POSTGRES_SERVER))('a copy from PostgreSQL', () => {
     await using back = await POSTGRES.make()
     await fillPlace(place)
     const before = await place.dump()
-    const settings = { bytea_output: 'escape', idle_in_transaction_session_timeout: '100', statement_timeout: '100' }
+    const settings = { bytea_output: 'escape', idle_in_transaction_session_timeout: '400', statement_timeout: '400' }
     const alter = async (change: (name: string, value: string) => string) => {
       for (const { database } of [place, back]) {
         const changes = Object.entries(settings).map((setting) => change(...setting))
         const script = changes.map((each) => `alter database ${new URL(database).pathname.slice(1)} ${each}`).join('; ')
-        await administer(database, (sql) => sql.unsafe(script).simple())
+        await administer(await serverUrl(), (sql) => sql.unsafe(script).simple())
       }
     }
     // Longer than the timeouts of the databases.
-    const change = beforeReading(() => Bun.sleep(200))
+    const change = beforeReading(() => Bun.sleep(500))
 
     await alter((name, value) => `set ${name} = '${value}'`)
     await copy(place, other, { change })
