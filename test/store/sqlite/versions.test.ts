@@ -175,7 +175,7 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
   }
   return {
     step(): void {
-      if (steps++ % EPOCH_STEPS === 0) weights = [35, 40, 3, 10, 10, 2].map((weight) => weight * random(3))
+      if (steps++ % EPOCH_STEPS === 0) weights = [20, 40, 6, 10, 5, 2].map((weight) => weight * random(3))
       weights[1] = random(2) === 0 ? 2 : 40
       switch (pickWeighted(weights)) {
         case 0:
