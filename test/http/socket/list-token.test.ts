@@ -7,7 +7,7 @@ import { listRequest, type Service, startService } from '../support/service.ts'
 import { SOCKET_TRANSPORTS, type Transport } from '../support/transports.ts'
 
 /** Commits of another process during one list. */
-const COMMITS = 100
+const COMMITS = 20
 const LAST_CHUNK = ']\r\n0\r\n\r\n'
 
 /** A service with a list that is longer than the buffers of a connection, and a token of the user who has it. */
