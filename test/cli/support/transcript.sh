@@ -12,7 +12,9 @@ wait_until() {
 }
 
 # serve OPTIONS: starts a server on plantstore.db and waits until it listens. If it cannot, prints what it says and exits as it does.
+# The server before it is killed.
 serve() {
+  [ ! -s "$(at)/pid" ] || [ -s "$(at)/code" ] || end KILL
   mkdir -p "$(at)"
   rm -f "$(at)"/*
   (
