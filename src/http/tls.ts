@@ -25,9 +25,11 @@ const CIPHERS = 'ECDHE+AESGCM:ECDHE+CHACHA20'
 const REFUSALS: Readonly<Record<string, string>> = {
   ERR_OSSL_X509_KEY_VALUES_MISMATCH: 'the key does not belong to the first certificate',
   ERR_OSSL_X509_KEY_TYPE_MISMATCH: 'the key does not belong to the first certificate',
-  ERR_OSSL_BAD_DECRYPT: 'the key is encrypted, and a server asks nobody for its password',
   ERR_OSSL_PEM_NO_START_LINE: 'there is no private key in PEM',
 }
+
+/** The runtime tries an empty password, which seems right for one key in 256. Then its reason is another one. */
+const ENCRYPTED = /^(?:-----BEGIN |Proc-Type: 4,)ENCRYPTED/m
 
 /** Reads both files. Throws `misused` and one sentence if the server cannot use them. */
 export function readTls({ certPath, keyPath }: TlsFiles) {
@@ -37,7 +39,9 @@ export function readTls({ certPath, keyPath }: TlsFiles) {
   try {
     createSecureContext(context)
   } catch (cause) {
-    const reason = REFUSALS[codeOf(cause)] ?? 'a certificate or the key is damaged or of no known kind'
+    const reason = ENCRYPTED.test(key)
+      ? 'the key is encrypted, and a server asks nobody for its password'
+      : (REFUSALS[codeOf(cause)] ?? 'a certificate or the key is damaged or of no known kind')
     throw misused(`The files ${certPath} (--tls-cert) and ${keyPath} (--tls-key) cannot be used: ${reason}.`, cause)
   }
   return {
