@@ -55,7 +55,7 @@ const VARIABLE = /\{([a-z]+\d*) *\}/g
 /** Long, because a test waits for its lane first. */
 const TIMEOUT_MS = 600_000
 /** More at once would make a server slower than the 2 s for which `plantstore healthcheck` waits. */
-const LANES = 4
+const LANES = 6
 
 /** Registers all tests in the files of a folder. */
 export function testTranscripts(folder: string, options: TranscriptsOptions): void {

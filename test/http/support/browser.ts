@@ -1,7 +1,7 @@
 import { type BrowserContext, type BrowserContextOptions, chromium } from 'playwright-core'
 import type { Requirement } from '../../support/requirement.ts'
 
-const EXECUTABLES = ['chromium', 'chromium-browser', 'google-chrome']
+const EXECUTABLES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome']
 const executable = EXECUTABLES.map((name) => Bun.which(name)).find((path) => path !== null)
 
 export const CHROMIUM: Requirement = { missing: 'Chromium is missing', isMet: () => executable !== undefined }
