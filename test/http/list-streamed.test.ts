@@ -145,7 +145,7 @@ describe.each(OVER_TCP)('a list without a limit of a store whose reads are count
 })
 
 describe.each(IN_PROCESS)('a list without a limit and its token, $name', (transport) => {
-  /** Does something to the look-ups of the token, of which there is one before each of the three parts. */
+  /** Reads a list of three parts, and calls `act` at the look-up of the token before each part. */
   const listWhile = async (act: (lookup: number) => void, app: Partial<AppOptions> = {}) => {
     let lookups = 0
     await using service = await startService(transport, {

@@ -23,7 +23,7 @@ import { SOCKET_TRANSPORTS } from './support/transports.ts'
  *
  * Each test has an empty service of its own, maybe with options. A request begins with whose token it has (`tokensOf`), and is
  * followed by lines of its head. It has the usual ones besides, unless a line like `- Host` leaves one out. All requests
- * before an answer have that answer: its status, its body, and the named headers, of which an empty one is not there.
+ * before an answer have that answer: its status, its body, and the named headers. A header without a value must be absent.
  * `{me}` is a text of `tokensOf`, and `{x0a}` a byte.
  */
 const SERVICE = {

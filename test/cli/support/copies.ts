@@ -64,7 +64,7 @@ export async function fill(database: string, more = 0) {
 export const copy = (from: string, to: string, ...flags: readonly string[]) =>
   runPlantstore(['copy', '--from', from, '--to', to, ...flags])
 
-/** The kinds of stores on this machine, the ways between them, each of which leads back, and those between two kinds. */
+/** The kinds of stores on this machine, the ways between them and back, and the ways that lead to another kind. */
 export const KINDS: readonly DatabaseKind[] = lacks(POSTGRES_SERVER) ? [SQLITE] : [SQLITE, POSTGRES]
 export const WAYS = KINDS.flatMap((to, index) =>
   KINDS.slice(0, index + 1).map((from) => ({ from, to, way: `from ${from.name} to ${to.name}` })),
