@@ -39,7 +39,7 @@ export const SETTINGS = {
       'Serves /metrics for Prometheus at this address: HOST:PORT or unix:/path. It uses no TLS and asks for no token. Off by default.',
     ),
     threads: valued('--threads <count>', kinds.count(64)).help(
-      'How many threads answer requests. By default one less than the cores that the process may use, at least 1 and at most 8. A unix socket, --rate-limit, --jwt-issuer, PostgreSQL and systems other than Linux have one.',
+      'How many threads answer requests. By default one less than the cores that the process may use, at least 1 and at most 8. A unix socket, --rate-limit, PostgreSQL and systems other than Linux have one.',
     ),
     tlsCert: valued('--tls-cert <path>', kinds.path).help(
       'The certificate of the server and its intermediate certificates, in PEM. With --tls-key the server speaks only TLS.',

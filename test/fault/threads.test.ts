@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { makeDatabase, serveDatabase } from '../cli/support/database.ts'
 import { COMMAND } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { AUDIENCE, startIssuer } from '../support/issuer.ts'
 import { formatRequest, openConnections } from '../support/paced-requests.ts'
 import { freePort } from '../support/postgres-system.ts'
 import { startProgram } from '../support/program.ts'
@@ -62,6 +63,27 @@ async function takeStep(send: Send, plants: Map<number, string>, random: Random)
   const lists = [other, (other + 1) % CONNECTIONS].map((index) => send(index, 'GET', '/plants?limit=20'))
   expect((await Promise.all(lists)).map(({ body }) => JSON.parse(body))).toEqual([expected, expected])
 }
+
+test('all threads accept a JWT, know the user whom one of them has made, and refuse the user from the end of its block on', async () => {
+  await using issuer = await startIssuer()
+  const flags = ['--threads', `${THREADS}`, '--jwt-issuer', issuer.issuer, '--jwt-audience', AUDIENCE]
+  await using service = await serveDatabase(flags)
+  await untilThreads(service.server.port, THREADS)
+  const jwt = await issuer.token()
+  const connections = await openConnections(service.server.port, CONNECTIONS)
+  const listAll = async () => {
+    const request = formatRequest('GET', '/plants?limit=1', jwt)
+    const answers = await Promise.all(connections.map((connection) => connection.request(request)))
+    return new Set(answers.map(({ status, body }) => (status === 200 ? body : status)))
+  }
+
+  expect(await listAll()).toEqual(new Set(['[]']))
+  const create = formatRequest('POST', '/plants', jwt, { id: 1, name: 'Fern' })
+  expect(await connections[0]?.request(create)).toMatchObject({ status: 200 })
+  expect(await listAll()).toEqual(new Set(['[{"name":"Fern"}]']))
+  await service.run('user', 'block', '--subject', 'ada', '--jwt-issuer', issuer.issuer)
+  expect(await listAll()).toEqual(new Set([401]))
+})
 
 testRounds(
   'of two servers that start at the same address at once, exactly one serves',

@@ -1,7 +1,7 @@
 import type { Address } from '../../domain/address.ts'
 import type { Store } from '../../domain/store.ts'
 import { createApp } from '../../http/app.ts'
-import type { IdentityProvider, Lifecycle } from '../../http/options.ts'
+import type { Lifecycle } from '../../http/options.ts'
 import { listen, type RunningServer, type Sharing } from '../../http/server.ts'
 import type { RequestStatistics } from '../../http/statistics.ts'
 import type { Tls } from '../../http/tls.ts'
@@ -25,7 +25,6 @@ export interface ServeOptions extends Settings {
 export interface AnsweringParts {
   readonly options: ServeOptions
   readonly store: Store
-  readonly provider: IdentityProvider | undefined
   readonly log: Logger
   readonly lifecycle: Lifecycle
   readonly statistics: RequestStatistics | undefined
@@ -39,6 +38,14 @@ export interface Drain {
   readonly waitMs: number
 }
 
+/** Only a server with an identity provider loads the code of JWTs. */
+async function openProvider(options: ServeOptions, parts: Omit<AnsweringParts, 'options'>) {
+  const { jwtIssuer: issuer, jwtAudience: audience, jwtKeys: keyFile, jwtDefaultScope: defaultScope } = options
+  if (issuer === undefined || audience === undefined) return undefined
+  const { identityProvider } = await import('../../http/jwt/provider.ts')
+  return identityProvider({ issuer, audience, keyFile, defaultScope }, parts)
+}
+
 /** Answers requests in this thread: at an address that is its own, or that it shares with other threads. */
 export async function startAnswering({ options, ...parts }: AnsweringParts, address: Address, sharing: Sharing) {
   const { store, log, lifecycle, nowMs } = parts
@@ -46,6 +53,7 @@ export async function startAnswering({ options, ...parts }: AnsweringParts, addr
   const uses = recordTokenUses(store, log, nowMs)
   const app = createApp({
     ...parts,
+    provider: await openProvider(options, parts),
     recordUse: uses.recordUse,
     logsRequests: options.accessLog === 'on' && log.isLevelEnabled('info'),
     logsAddresses: options.logAddresses === 'on',

@@ -22,7 +22,10 @@ self.onmessage = async ({ data: { id, order } }: MessageEvent<{ id: number; orde
 async function start({ number, options, readyAtMs, share, address }: ThreadStart) {
   const destination = logToThread((lines) => self.postMessage({ lines } satisfies ThreadSent))
   const log = createLogger(options.logLevel, destination, await formatFor(options.hasColours))
-  const statistics = options.metricsListen && { http: countRequests(), writes: countWrites() }
+  const statistics = options.metricsListen && {
+    http: countRequests(options.jwtIssuer !== undefined),
+    writes: countWrites(),
+  }
   const clocks = { nowMs: Date.now, monotonicMs: performance.now.bind(performance) }
   // The thread that writes may stand still, so this one says it, too.
   const onFailure = ({ cause }: AppError) => self.postMessage({ failure: String(cause) } satisfies ThreadSent)
@@ -31,7 +34,6 @@ async function start({ number, options, readyAtMs, share, address }: ThreadStart
     {
       options,
       store,
-      provider: undefined,
       log,
       lifecycle: { isDraining: false, readyAtMs },
       statistics: statistics?.http,

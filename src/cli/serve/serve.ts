@@ -58,11 +58,10 @@ async function completeOptions(options: Settings, io: Io): Promise<ServeOptions>
 const DEFAULT_THREADS_MAX = 8
 
 /** How many threads answer. Throws `misused` if the options want several threads where only one is possible. */
-function threadsFor({ threads, listen, rateLimit, database, jwtIssuer }: Settings): number {
+function threadsFor({ threads, listen, rateLimit, database }: Settings): number {
   const reasons = {
     'a unix socket has one': 'socketPath' in listen,
     '--rate-limit counts in one': rateLimit !== undefined,
-    'the keys of --jwt-issuer are read by one': jwtIssuer !== undefined,
     'servers on PostgreSQL have one, so start several servers': isPostgresUrl(database),
     'only Linux lets several listen at an address': platform() !== 'linux',
   }

@@ -13,14 +13,6 @@ const EXIT_AFTER_FAILURE_MS = 1000
 /** Within that time, requests in progress have this long to be answered. */
 const DRAIN_AFTER_FAILURE_MS = 500
 
-/** Only a server with an identity provider loads the code of JWTs. */
-async function openProvider({ options, log, io }: Serving, statistics: RequestStatistics | undefined) {
-  const { jwtIssuer: issuer, jwtAudience: audience, jwtKeys: keyFile, jwtDefaultScope: defaultScope } = options
-  if (issuer === undefined || audience === undefined) return undefined
-  const { identityProvider } = await import('../../http/jwt/provider.ts')
-  return identityProvider({ issuer, audience, keyFile, defaultScope }, { ...io, log, statistics })
-}
-
 /** What all parts of a server need. */
 export interface Serving extends RenewalParts {
   readonly endings: ReturnType<typeof watchEndings>
@@ -61,8 +53,7 @@ export async function runService(serving: Serving, store: OpenedStore, statistic
   const readyAtMs = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT))
   const lifecycle = { isDraining: false, readyAtMs }
   const { nowMs, monotonicMs } = io
-  const provider = await openProvider(serving, statistics)
-  const parts = { provider, options, store, log, lifecycle, statistics, nowMs, monotonicMs }
+  const parts = { options, store, log, lifecycle, statistics, nowMs, monotonicMs }
   const answering = await startAnswering(parts, options.listen, options.threads > 1 ? 'first' : 'none')
   const { address, url } = answering
   io.onHangup(renewal(serving, answering))
