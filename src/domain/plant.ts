@@ -97,7 +97,7 @@ const REQUIRED: readonly string[] = NewPlant.required ?? []
 export const describeFields = (others: readonly string[] = []): string =>
   `${enumerate([...others, ...REQUIRED])}, and optionally ${enumerate(NEW_PLANT_FIELDS.filter(isOptional))}`
 
-/** The values of `PLANT_FIELDS`, in the same order. A field that the plant does not have is `null`. */
+/** The values of `PLANT_FIELDS`, in the same order. A field that is missing is `null`. */
 export type PlantValues = Readonly<ForEach<keyof Plant, string | null>>
 
 /** A tuple with a value for each name. Names have no order in a type, so all values have one type. */
@@ -105,15 +105,13 @@ type ForEach<Names extends string, Value> = [Names] extends [never]
   ? []
   : { [Name in Names]: [Value, ...ForEach<Exclude<Names, Name>, Value>] }[Names]
 
-/** A value for each of `PLANT_FIELDS`. */
-export const mapFields = (toValue: (field: keyof Plant) => string | null): PlantValues =>
-  // `map` forgets the length.
-  PLANT_FIELDS.map(toValue) as [...PlantValues]
-
-export const valuesOf = (plant: Plant): PlantValues => mapFields((field) => plant[field] ?? null)
-
 /** A plant, or a row with a column for each of its fields. */
 export type PlantRow = Readonly<Partial<Record<keyof Plant, string | null>>>
+
+/** The values of a plant or a row. */
+export const valuesOf = (row: PlantRow): PlantValues =>
+  // `map` forgets the length.
+  PLANT_FIELDS.map((field) => row[field] ?? null) as [...PlantValues]
 
 /** The plant in a row or in an object with other properties, without the fields that are missing or `null`. */
 export function toPlant(row: PlantRow): Plant {

@@ -174,10 +174,7 @@ function metricsOf(
     plantstore_last_backup_timestamp_seconds: gauge(measured.lastBackupAtS),
     plantstore_last_backup_size_bytes: gauge(measured.lastBackupBytes),
     plantstore_tokens_expiring: gauge(measured.expiringTokens),
-    plantstore_certificate_expires_in_seconds: {
-      ...gauge(endsMs && (endsMs - nowMs()) / 1000),
-      aggregator: 'first',
-    },
+    plantstore_certificate_expires_in_seconds: { ...gauge(endsMs && (endsMs - nowMs()) / 1000), aggregator: 'first' },
     [KEYS_FAILED]: { type: 'counter', values: gauge(http.keyFailures).values },
     plantstore_build_info: { type: 'gauge', values: [build], aggregator: 'first' },
   }

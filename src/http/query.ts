@@ -12,7 +12,6 @@ const INCLUDE = Type.Optional(
     description: '`id`: each plant of the answer has its id, too.',
   }),
 )
-const LIST_MAX_MIB = LIST_MAX_BYTES / 1024 ** 2
 
 /** The query of a list. Rejects with `query_invalid`; other parameters are ignored. */
 export const ListQuery = checkedBy(
@@ -23,7 +22,7 @@ export const ListQuery = checkedBy(
         format: 'int32',
         minimum: 0,
         maximum: LIMIT_MAX,
-        description: `The maximum number of results: only digits, no leading zero, given once. The operator may allow fewer. The answer also ends before the plant that would make its body longer than ${LIST_MAX_MIB} MiB, but holds at least one plant; then \`Link\` leads on.`,
+        description: `The maximum number of results: only digits, no leading zero, given once. The operator may allow fewer. The answer also ends before the plant that would make its body longer than ${LIST_MAX_BYTES / 1024 ** 2} MiB, but holds at least one plant; then \`Link\` leads on.`,
         example: 20,
       }),
     ),

@@ -1,13 +1,5 @@
 import { AppError } from '../domain/error.ts'
-import {
-  isOptional,
-  mapFields,
-  PLANT_FIELDS,
-  type Plant,
-  type PlantValues,
-  type StoredPlant,
-  valuesOf,
-} from '../domain/plant.ts'
+import { isOptional, PLANT_FIELDS, type Plant, type PlantValues, type StoredPlant, valuesOf } from '../domain/plant.ts'
 import {
   type CreatedTokens,
   type NewToken,
@@ -26,7 +18,7 @@ const DELETE_PAUSE_MS = 20
 const CONDITION_ATTEMPTS_MAX = 10
 
 /** No plant has these values, because the required ones are missing. */
-export const NO_PLANT = mapFields((field) => (isOptional(field) ? '' : null))
+export const NO_PLANT = valuesOf(Object.fromEntries(PLANT_FIELDS.filter(isOptional).map((field) => [field, ''])))
 
 const isMissing = (error: unknown): boolean => error instanceof AppError && error.kind === 'plant_not_found'
 

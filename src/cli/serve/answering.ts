@@ -1,12 +1,9 @@
 import type { Address } from '../../domain/address.ts'
-import type { Store } from '../../domain/store.ts'
 import { createApp } from '../../http/app.ts'
-import type { Lifecycle } from '../../http/options.ts'
+import type { AppOptions } from '../../http/options.ts'
 import { listen, type RunningServer, type Sharing } from '../../http/server.ts'
-import type { RequestStatistics } from '../../http/statistics.ts'
 import type { Tls } from '../../http/tls.ts'
 import { recordTokenUses } from '../../http/token-uses.ts'
-import type { Logger } from '../../log.ts'
 import type { Settings } from '../command.ts'
 
 /** This much of --drain is left for closing the store and for the last log lines. */
@@ -22,14 +19,9 @@ export interface ServeOptions extends Settings {
 }
 
 /** What a thread that answers needs. */
-export interface AnsweringParts {
+export interface AnsweringParts
+  extends Pick<AppOptions, 'store' | 'log' | 'lifecycle' | 'statistics' | 'nowMs' | 'monotonicMs'> {
   readonly options: ServeOptions
-  readonly store: Store
-  readonly log: Logger
-  readonly lifecycle: Lifecycle
-  readonly statistics: RequestStatistics | undefined
-  readonly nowMs: () => number
-  readonly monotonicMs: () => number
 }
 
 /** How long a thread may take to end, and how long of that it takes new connections. */

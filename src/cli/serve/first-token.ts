@@ -1,12 +1,10 @@
 import { type Address, clientTarget, formatAddress } from '../../domain/address.ts'
 import { AppError, type ErrorKind } from '../../domain/error.ts'
-import type { Store } from '../../domain/store.ts'
 import { makeToken } from '../../domain/token.ts'
-import type { Lifecycle } from '../../http/options.ts'
-import type { Logger } from '../../log.ts'
 import { engineOf } from '../../store/open.ts'
 import type { Settings } from '../command.ts'
 import type { Io } from '../io.ts'
+import type { AnsweringParts } from './answering.ts'
 
 /** The user of the first token. */
 const FIRST_USER = 'me'
@@ -15,11 +13,8 @@ const FIRST_USER = 'me'
 const PASSING: readonly ErrorKind[] = ['store_failed', 'store_busy', 'store_full']
 const RETRY_EVERY_MS = 500
 
-interface FirstTokenParts {
-  readonly store: Store
+interface FirstTokenParts extends Pick<AnsweringParts, 'options' | 'store' | 'log' | 'lifecycle'> {
   readonly address: Address
-  readonly options: Settings
-  readonly log: Logger
   readonly io: Io
 }
 
@@ -27,8 +22,8 @@ interface FirstTokenParts {
  * With `--first-token`, prints the URLs of the service, and makes the first token or says how to make another one. Without it, logs
  * how to make one if the store has none. Tries again after failures that pass, until the server drains.
  */
-export async function provideFirstToken(parts: FirstTokenParts, lifecycle: Lifecycle): Promise<void> {
-  while (!lifecycle.isDraining) {
+export async function provideFirstToken(parts: FirstTokenParts): Promise<void> {
+  while (!parts.lifecycle.isDraining) {
     try {
       return await makeOrAdvise(parts)
     } catch (error) {

@@ -22,26 +22,15 @@ self.onmessage = async ({ data: { id, order } }: MessageEvent<{ id: number; orde
 async function start({ number, options, readyAtMs, share, address }: ThreadStart) {
   const destination = logToThread((lines) => self.postMessage({ lines } satisfies ThreadSent))
   const log = createLogger(options.logLevel, destination, await formatFor(options.hasColours))
-  const statistics = options.metricsListen && {
-    http: countRequests(options.jwtIssuer !== undefined),
-    writes: countWrites(),
-  }
+  const hasProvider = options.jwtIssuer !== undefined
+  const statistics = options.metricsListen && { http: countRequests(hasProvider), writes: countWrites() }
   const clocks = { nowMs: Date.now, monotonicMs: performance.now.bind(performance) }
   // The thread that writes may stand still, so this one says it, too.
   const onFailure = ({ cause }: AppError) => self.postMessage({ failure: String(cause) } satisfies ThreadSent)
   const store = joinStore(share, onFailure, { ...clocks, observer: statistics?.writes, threads: options.threads })
-  const answering = await startAnswering(
-    {
-      options,
-      store,
-      log,
-      lifecycle: { isDraining: false, readyAtMs },
-      statistics: statistics?.http,
-      ...clocks,
-    },
-    address,
-    'further',
-  )
+  const lifecycle = { isDraining: false, readyAtMs }
+  const parts = { options, store, log, lifecycle, statistics: statistics?.http, ...clocks }
+  const answering = await startAnswering(parts, address, 'further')
   const facts = { thread: number, store, version: VERSION, nowMs: clocks.nowMs }
   return {
     prepare: answering.prepare,

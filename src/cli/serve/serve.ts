@@ -82,20 +82,9 @@ async function serve(options: ServeOptions, io: Io): Promise<void> {
   const log = createLogger(options.logLevel, output.destination, await formatFor(options.hasColours))
   const endings = watchEndings(log, io)
   const writeLines = (lines: string) => void output.destination.write(lines)
-  const threads = prepareThreads(options.threads - 1, {
-    writeLines,
-    onFailure: endings.onFailure,
-    onEnd: endings.onThreadEnd,
-  })
+  const threads = prepareThreads(options.threads - 1, { ...endings, writeLines })
   try {
-    await serveStore({
-      options,
-      endings,
-      log,
-      io,
-      threads,
-      certificate: { tls: options.tls },
-    })
+    await serveStore({ options, endings, log, io, threads, certificate: { tls: options.tls } })
     // The store can fail as late as while it is closed.
     const exitCode = endings.hasFailed ? EXIT.storeUnusable : EXIT.done
     log.info({ exitCode }, 'ended')
@@ -124,13 +113,8 @@ async function serveStore(serving: Serving): Promise<void> {
     observer: statistics?.writes,
   })
   try {
-    const facts = {
-      thread: 0,
-      store,
-      version: VERSION,
-      certificateEndsMs: () => certificate.tls?.validToMs,
-      nowMs: io.nowMs,
-    }
+    const certificateEndsMs = () => certificate.tls?.validToMs
+    const facts = { thread: 0, store, version: VERSION, certificateEndsMs, nowMs: io.nowMs }
     using _metrics = statistics && (await serveMetrics(metricsListen, { ...statistics, ...facts }, serving))
     await runService(serving, store, statistics?.http)
   } finally {

@@ -60,13 +60,8 @@ export async function runService(serving: Serving, store: OpenedStore, statistic
   log.info({ address: url, database: engineOf(options.database).location, version: VERSION }, 'listening')
   const { share } = store
   if (share !== undefined)
-    threads.start(() => ({
-      options: { ...options, ...certificate },
-      readyAtMs,
-      address,
-      share: share(),
-    }))
-  const tokenProvided = provideFirstToken({ store, address, log, options, io }, lifecycle)
+    threads.start(() => ({ options: { ...options, ...certificate }, readyAtMs, address, share: share() }))
+  const tokenProvided = provideFirstToken({ ...parts, address, io })
 
   const stop = async (drain: Drain) => {
     const others = threads.stop({ ...drain, hasFailed: endings.hasFailed })

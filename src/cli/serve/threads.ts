@@ -36,7 +36,7 @@ interface ThreadsOptions {
   /** Called if a thread finds that the store has failed. */
   readonly onFailure: (reason: string) => void
   /** Called if a thread ends before `stop`. */
-  readonly onEnd: (thread: number, reason: string) => void
+  readonly onThreadEnd: (thread: number, reason: string) => void
 }
 
 /** The threads that answer, beside the main thread. */
@@ -67,7 +67,7 @@ export function prepareThreads(count: number, options: ThreadsOptions) {
   }
 }
 
-function startThread(start: ThreadStart, { writeLines, onFailure, onEnd }: ThreadsOptions) {
+function startThread(start: ThreadStart, { writeLines, onFailure, onThreadEnd }: ThreadsOptions) {
   const worker = new Worker(new URL('./http-thread.ts', import.meta.url).href)
   const unanswered = new Map<number, (answer: unknown) => void>()
   let asked = 0
@@ -76,7 +76,7 @@ function startThread(start: ThreadStart, { writeLines, onFailure, onEnd }: Threa
     if (hasEnded) return
     hasEnded = true
     for (const resolve of unanswered.values()) resolve(undefined)
-    if (reason !== undefined) onEnd(start.number, reason)
+    if (reason !== undefined) onThreadEnd(start.number, reason)
   }
   worker.onmessage = ({ data }: MessageEvent<ThreadSent>) => {
     if ('lines' in data) return writeLines(data.lines)

@@ -19,14 +19,12 @@ interface ListRequest {
 export const listPlants = (parts: AppParts) => {
   const { store, lists, listMax = Number.POSITIVE_INFINITY } = parts
   return async ({ request, caller, query: { limit = listMax, after, include } }: ListRequest): Promise<Response> => {
-    const cap = Math.min(limit, listMax)
-    if (!Number.isFinite(cap)) {
-      const all = { limit: cap, after, include }
-      return request.method === 'HEAD' ? streamedListHead() : streamedList(parts, request, caller, all)
-    }
+    const range = { limit: Math.min(limit, listMax), after, include }
+    if (!Number.isFinite(range.limit))
+      return request.method === 'HEAD' ? streamedListHead() : streamedList(parts, request, caller, range)
     // Asked before the read: a change during the read makes the cached list outdated.
     const version = store.plantsVersion(caller.userId)
-    const list = await cappedList(store, caller.userId, { limit: cap, after, include })
+    const list = await cappedList(store, caller.userId, range)
     lists.set(caller.userId, request.url, version, list)
     const response = answerTagged(request, list)
     if (typeof list.body !== 'string') {
@@ -91,10 +89,8 @@ async function requireSameCaller({ tokens, log }: AppParts, request: Request, ca
   } catch (error) {
     if (error instanceof AppError && error.kind !== 'token_invalid') return
     const { requestId } = contextOf(request)
-    log.warn(
-      { requestId, user: caller.userName, tokenId: caller.id },
-      'a list was cut: its token is no longer accepted',
-    )
+    const facts = { requestId, user: caller.userName, tokenId: caller.id }
+    log.warn(facts, 'a list was cut: its token is no longer accepted')
     throw error
   }
 }

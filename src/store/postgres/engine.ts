@@ -38,9 +38,6 @@ export const postgresEngine = (connection: ConnectionOptions): Engine => ({
 function warnOfPlainText(address: PostgresAddress, { onEvent }: Pick<OpenOptions, 'onEvent'>): void {
   const { sslMode } = address
   if (isLocal(address) || (sslMode !== 'disable' && sslMode !== 'prefer')) return
-  onEvent?.({
-    level: 'warn',
-    message: `plants and tokens may go to ${describeAddress(address)} in plain text: use sslmode=verify-full`,
-    sizes: {},
-  })
+  const message = `plants and tokens may go to ${describeAddress(address)} in plain text: use sslmode=verify-full`
+  onEvent?.({ level: 'warn', message, sizes: {} })
 }

@@ -62,11 +62,8 @@ export const health = ({ read, writePlant, load }: Connections) =>
     async measure(nowMs) {
       const [expiring] = await read<{ readonly tokens: bigint }>(COUNT_EXPIRING, [nowMs, nowMs + EXPIRES_SOON_MS])
       const [size] = await read<{ readonly bytes: bigint | null }>(MEASURE_SIZE).catch(() => [])
+      const databaseBytes = Number(size?.bytes ?? 0) || undefined
       // All databases of the server share its WAL.
-      return {
-        databaseBytes: Number(size?.bytes ?? 0) || undefined,
-        walBytes: 0,
-        expiringTokens: Number(expiring?.tokens),
-      }
+      return { databaseBytes, walBytes: 0, expiringTokens: Number(expiring?.tokens) }
     },
   }) satisfies Partial<Store>

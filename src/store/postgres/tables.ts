@@ -16,12 +16,8 @@ export async function insertRows(
   const names = types.map(([name]) => name).join(', ')
   const values = types.map(([name, type]) => (type === 'bytes' ? `decode(${name}, 'hex')` : name))
   const arrays = types.map(([, type], index) => `$${index + 1}::${ARRAY_TYPES[type]}[]`)
-  const parameters = types.flatMap(([, type], index) =>
-    columns(
-      ARRAY_TYPES[type],
-      rows.map((row) => toText(row[index])),
-    ),
-  )
+  const valuesAt = (index: number) => rows.map((row) => toText(row[index]))
+  const parameters = types.flatMap(([, type], index) => columns(ARRAY_TYPES[type], valuesAt(index)))
   await query(
     `insert into plantstore.${table} (${names})
      select ${values.join(', ')} from unnest(${arrays.join(', ')}) as rows (${names})`,

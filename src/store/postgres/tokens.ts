@@ -69,13 +69,11 @@ export function tokens({ read, changeTokens }: Connections) {
 
 /** The stored tokens with the hashes of these, at the same indexes. The driver cannot send an array of bytes, so they are hexadecimal. */
 async function findStored(query: Query, tokens: readonly NewToken[]) {
+  const hashes = tokens.map(({ hash }) => hash.toHex())
   const rows = await query<Row & { readonly number: bigint }>(
     `${selectTokens('plantstore.', ', number')}
      join unnest($1::text[]) with ordinality as wanted (hash, number) on tokens.hash = decode(wanted.hash, 'hex')`,
-    columns(
-      'text',
-      tokens.map(({ hash }) => hash.toHex()),
-    ),
+    columns('text', hashes),
   )
   const stored: Token[] = []
   for (const { number, ...row } of rows) stored[Number(number) - 1] = fromRow(row)

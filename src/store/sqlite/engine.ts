@@ -15,9 +15,6 @@ export const sqliteEngine = (path: string): Engine => ({
 
   async copyTools({ isSnapshot = false }) {
     const { fillSqlite, readSqlite } = await import('./tools/copy.ts')
-    return {
-      read: (use) => readSqlite(path, isSnapshot, use),
-      fill: (fill) => fillSqlite(path, fill),
-    }
+    return { read: (use) => readSqlite(path, isSnapshot, use), fill: (fill) => fillSqlite(path, fill) }
   },
 })

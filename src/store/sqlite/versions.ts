@@ -52,9 +52,7 @@ export const shareChanges = () => ({
 export const shareCheckTime = (): CheckTime =>
   new BigInt64Array(new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT)).fill(BigInt(-OTHERS_SEEN_WITHIN_MS))
 
-interface Group {
-  readonly group: readonly Call[]
-}
+type Groups = readonly { readonly group: readonly Call[] }[]
 
 /** The slots that groups change, with the lowest id that they create there. */
 type ChangedSlots = ReadonlyMap<number, bigint>
@@ -81,7 +79,7 @@ export function announceChanges(
       Atomics.store(checkedAtMs, 0, BigInt(Math.floor(askedAtMs)))
     },
     /** Voids the versions of what groups change, before their commit. Returns what `end` needs. */
-    begin(groups: readonly Group[]): ChangedSlots {
+    begin(groups: Groups): ChangedSlots {
       const slots = slotsOf(groups)
       for (const [slot, lowestId] of slots) {
         Atomics.store(lowestIds, indexOf(slot, (Atomics.load(begun, slot) >>> 0) + 1), lowestId)
@@ -98,7 +96,7 @@ export function announceChanges(
 
 type PlantCall = Extract<Call, readonly ['createPlant' | 'deletePlant', ...unknown[]]>
 
-function slotsOf(groups: readonly Group[]): ChangedSlots {
+function slotsOf(groups: Groups): ChangedSlots {
   const slots = new Map<number, bigint>()
   for (const { group } of groups)
     for (const call of group) {

@@ -93,10 +93,8 @@ const isWorn = ({ groups, openedAtMs }: LedgerEntry): boolean =>
 /** Adds an entry. Deletes the writer's last one, whose latest statement may still arrive, and those of others that are too old. */
 async function replaceEntry(query: Query, lastId: string): Promise<LedgerEntry> {
   const [id, openedAtMs] = [crypto.randomUUID(), Date.now()]
-  await query('delete from plantstore.writers where id = $1 or opened_at_ms < $2', [
-    lastId,
-    openedAtMs - ENTRY_MAX_AGE_MS,
-  ])
+  const oldestMs = openedAtMs - ENTRY_MAX_AGE_MS
+  await query('delete from plantstore.writers where id = $1 or opened_at_ms < $2', [lastId, oldestMs])
   await query(
     'insert into plantstore.writers (id, groups, refused, is_closed, opened_at_ms) values ($1, 0, null, false, $2)',
     [id, openedAtMs],

@@ -44,6 +44,9 @@ export const countRows = (db: Database, schema: 'main' | 'source' = 'main'): Cou
 /** The table `users` has a column `name`, too. */
 const FIELDS = PLANT_FIELDS.map((field) => `plants.${field}`).join(', ')
 
+type OwnedRow = Omit<OwnedPlant, 'plant'> & PlantRow
+const toOwned = (row: OwnedRow): OwnedPlant => ({ user: row.user, id: row.id, plant: toPlant(row) })
+
 /** See `FileTools.exportPlants`. */
 export const exportPlants =
   (path: string): FileTools['exportPlants'] =>
@@ -54,16 +57,12 @@ export const exportPlants =
     const condition = userName === undefined ? '' : `where users.id = ${requireUser(reader, userName)}`
     const countPlants = `select count(*) from plants join users on users.id = plants.user_id ${condition}`
     const [[plants] = []] = rowsOf(reader, countPlants)
-    const batches = readBatches(
-      reader.prepare<Omit<OwnedPlant, 'plant'> & PlantRow, []>(
-        `select users.name as user, plants.id, ${FIELDS} from users cross join plants on plants.user_id = users.id
+    const select = reader.prepare<OwnedRow, []>(
+      `select users.name as user, plants.id, ${FIELDS} from users cross join plants on plants.user_id = users.id
        ${condition} order by users.name, plants.id`,
-      ),
     )
-    await use(
-      batches.map((rows) => rows.map((row) => ({ user: row.user, id: row.id, plant: toPlant(row) }))),
-      Number(plants),
-    )
+    const batches = readBatches(select).map((rows) => rows.map(toOwned))
+    await use(batches, Number(plants))
   }
 
 /** Reads the rows of a statement in batches. */

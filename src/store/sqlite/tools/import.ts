@@ -1,7 +1,7 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import { dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
-import { type ConflictRule, mapFields, PLANT_FIELDS, type PlantRow, valuesOf } from '../../../domain/plant.ts'
+import { type ConflictRule, PLANT_FIELDS, type PlantRow, valuesOf } from '../../../domain/plant.ts'
 import type { Clocks, ExistingLine, FileTools, PlantImport } from '../../engine.ts'
 import { FIELD_COLUMNS, PLANT_COLUMNS } from '../../tables.ts'
 import { insertInto, openWriter } from '../driver.ts'
@@ -149,7 +149,7 @@ function plantWriter(db: Database, rule: ConflictRule, { nowMs, monotonicMs }: C
     let lastUser = ''
     for (const row of selectAfter.iterate(...after)) {
       const { user, id } = row
-      const values = mapFields((field) => row[field] ?? null)
+      const values = valuesOf(row)
       if (user !== lastUser) counts.users += insertUser.run(user, nowMs()).changes
       lastUser = user
       const { changes } = createPlant.run(user, id, ...values)

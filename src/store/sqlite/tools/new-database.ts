@@ -1,5 +1,5 @@
 import { constants, type Database } from 'bun:sqlite'
-import { existsSync, linkSync, lstatSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { linkSync, lstatSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { codeOf } from '../../../domain/error.ts'
 import { LOCK_MAX_WAIT_MS } from '../../group-queue.ts'
@@ -20,9 +20,7 @@ export function createDatabase(target: string) {
   const path = target + PARTIAL + crypto.randomUUID()
   createFile(path, target)
   using stack = new DisposableStack()
-  stack.defer(() => {
-    if (existsSync(path)) rmSync(path)
-  })
+  stack.defer(() => rmSync(path, { force: true }))
   const db = stack.use(openUnfinished(path))
   const made = stack.move()
   return {

@@ -4,18 +4,14 @@ import { type Client, type GroupCommitOptions, openGroupCommit } from './group-c
 
 declare const self: Worker
 
-/**
- * How long a commit waits at most for the threads that had writes in the last one, as a share of the time that one took. Without it,
- * threads take turns: the writes of 64 connections to two threads come 18 to a commit instead of 26. To one thread, they come 32.
- */
-const WAIT_SHARE = 1
-
 const lines: Line[] = []
 let listen: ((line: Line) => void) | undefined
 
 /**
  * The entry point of the thread that writes, which writer.ts starts. The first message has the options, and each one the line of
- * another thread. When a message arrives, the writes that wait at all lines share one commit.
+ * another thread. When a message arrives, the writes that wait at all lines share one commit. It waits for the threads that had
+ * writes in the last one, at most as long as that one took. Without it, threads take turns: the writes of 64 connections to two threads
+ * come 18 to a commit instead of 26. To one thread, they come 32.
  */
 self.onmessage = ({ data: { options, line } }: MessageEvent<{ options: GroupCommitOptions; line: Line }>) => {
   listen ??= open(options)
@@ -35,7 +31,7 @@ function open(options: GroupCommitOptions) {
       const received: [Line, string][] = [[line, message]]
       const missing = new Set(lastClients)
       missing.delete(line)
-      const deadlineMs = performance.now() + lastMs * WAIT_SHARE
+      const deadlineMs = performance.now() + lastMs
       for (let leftMs = Number.POSITIVE_INFINITY; leftMs > 0; leftMs = deadlineMs - performance.now()) {
         const seen = Atomics.load(posted, 0)
         for (const each of lines) {
