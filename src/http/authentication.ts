@@ -92,7 +92,7 @@ const NEVER: Version = -1
 
 /** Caches tokens by their texts. A change by any process invalidates the tokens of its user. */
 export function createTokenCache({ store, recordUse, statistics, cacheShare, nowMs, provider }: AppOptions) {
-  const maxSize = TOKEN_CACHE_MAX_BYTES * cacheShare
+  const maxSize = Math.floor(TOKEN_CACHE_MAX_BYTES * cacheShare)
   const entries = new LRUCache<string, Entry>({ maxSize, sizeCalculation: bytesOf })
 
   const isAccepted = (token: Caller): boolean => {

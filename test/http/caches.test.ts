@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { OTHERS_SEEN_WITHIN_MS, type Store } from '../../src/domain/store.ts'
-import { TOKEN_CACHE_MAX_BYTES } from '../../src/http/authentication.ts'
-import { CACHED_LIST_MAX_BYTES, LIST_CACHE_MAX_BYTES, LISTS_PER_USER_MAX } from '../../src/http/lists/list-cache.ts'
+import { createTokenCache, TOKEN_CACHE_MAX_BYTES } from '../../src/http/authentication.ts'
+import {
+  CACHED_LIST_MAX_BYTES,
+  createListCache,
+  LIST_CACHE_MAX_BYTES,
+  LISTS_PER_USER_MAX,
+} from '../../src/http/lists/list-cache.ts'
+import { appOptions } from '../support/app.ts'
 import { AUDIENCE, makeKey, startIssuer } from '../support/issuer.ts'
 import { SQLITE_STORES } from '../support/stores.ts'
 import { createToken } from '../support/tokens.ts'
@@ -17,10 +23,19 @@ const COUNTED: readonly Transport[] = IN_PROCESS.flatMap((transport) =>
     open: (options) => open({ ...options, monotonicMs: () => clock.monotonicMs }),
   })),
 )
+/** What `--threads` takes. */
+const THREADS_MAX = 64
 /** It stands still unless a test moves it: the versions that a store knows never expire. */
 const clock = { monotonicMs: 0 }
 /** A character that takes two bytes. */
 const WIDE = 'ж'
+
+test('the caches take the share of each of as many threads as --threads allows', () => {
+  for (let threads = 1; threads <= THREADS_MAX; threads++) {
+    const options = appOptions({ store: {} as Store, cacheShare: 1 / threads })
+    for (const create of [createTokenCache, createListCache]) expect(() => create(options)).not.toThrow()
+  }
+})
 
 describe.each(COUNTED)('the token cache, with $name', (transport) => {
   test('reads a token once, whatever was asked and written since', async () => {
