@@ -40,8 +40,8 @@ export interface Client {
 type Asked = Extract<Message, { group: unknown }> & { readonly client: Client }
 
 /**
- * Opens the connection that writes. Returns a function that takes messages as JSON. The groups among them share a commit, and it
- * returns whose they were. Throws SQLite's error, or an error that says that the file was moved.
+ * Opens the connection that writes. Returns a function that takes messages. The groups among them share a commit. Throws SQLite's
+ * error, or an error that says that the file was moved.
  */
 export function openGroupCommit(options: GroupCommitOptions, report: (report: Report) => void) {
   const { path, changes } = options
@@ -108,11 +108,9 @@ export function openGroupCommit(options: GroupCommitOptions, report: (report: Re
     checkpointIfDue(asked)
   }
 
-  return (received: readonly (readonly [Client, string])[]): readonly Client[] => {
+  return (received: readonly (readonly [Client, Message])[]): void => {
     const asked: Asked[] = []
-    for (const [client, text] of received) {
-      // `openWriter` of writer.ts has made the text.
-      const message = JSON.parse(text) as Message
+    for (const [client, message] of received) {
       if ('group' in message) asked.push({ client, ...message })
       else if ('checkOthersAtMs' in message) checkOthers(client, message.checkOthersAtMs)
       else if ('failure' in message) fail(message.failure)
@@ -123,7 +121,6 @@ export function openGroupCommit(options: GroupCommitOptions, report: (report: Re
       }
     }
     if (asked.length > 0) commitAsked(asked)
-    return asked.map(({ client }) => client)
   }
 }
 

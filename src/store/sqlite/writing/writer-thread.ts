@@ -1,8 +1,12 @@
 import { receiveMessageOnPort } from 'node:worker_threads'
 import type { Line } from '../share.ts'
-import { type Client, type GroupCommitOptions, openGroupCommit } from './group-commit.ts'
+import { type GroupCommitOptions, openGroupCommit } from './group-commit.ts'
+import type { Message } from './messages.ts'
 
 declare const self: Worker
+
+/** A commit waits for other threads no longer than this, because the last one may have been a stall of the disk. */
+const WAIT_MAX_MS = 20
 
 const lines: Line[] = []
 let listen: ((line: Line) => void) | undefined
@@ -23,28 +27,35 @@ self.onmessage = ({ data: { options, line } }: MessageEvent<{ options: GroupComm
 function open(options: GroupCommitOptions) {
   const commit = openGroupCommit(options, (report) => lines[0]?.port.postMessage({ report }))
   const { posted } = options.changes
-  let lastClients: readonly Client[] = []
+  let lastWriters: ReadonlySet<Line> = new Set()
   let lastMs = 0
 
   return (line: Line) =>
-    line.port.on('message', (message: string) => {
-      const received: [Line, string][] = [[line, message]]
-      const missing = new Set(lastClients)
-      missing.delete(line)
-      const deadlineMs = performance.now() + lastMs
+    line.port.on('message', (text: string) => {
+      const received: [Line, Message][] = []
+      const writers = new Set<Line>()
+      const take = (from: Line, text: string) => {
+        // `openWriter` of writer.ts has made the text.
+        const message = JSON.parse(text) as Message
+        received.push([from, message])
+        if ('group' in message) writers.add(from)
+      }
+      take(line, text)
+      const deadlineMs = performance.now() + Math.min(lastMs, WAIT_MAX_MS)
       for (let leftMs = Number.POSITIVE_INFINITY; leftMs > 0; leftMs = deadlineMs - performance.now()) {
         const seen = Atomics.load(posted, 0)
         for (const each of lines) {
-          for (let next = receiveMessageOnPort(each.port); next !== undefined; next = receiveMessageOnPort(each.port)) {
-            received.push([each, next.message])
-            missing.delete(each)
-          }
+          let next = receiveMessageOnPort(each.port)
+          for (; next !== undefined; next = receiveMessageOnPort(each.port)) take(each, next.message)
         }
-        if (missing.size === 0) break
+        // A look for commits of other processes waits for no thread.
+        if (writers.size === 0 || lastWriters.isSubsetOf(writers)) break
         Atomics.wait(posted, 0, seen, deadlineMs - performance.now())
       }
       const startMs = performance.now()
-      lastClients = commit(received)
+      commit(received)
+      if (writers.size === 0) return
+      lastWriters = writers
       lastMs = performance.now() - startMs
     })
 }

@@ -122,7 +122,7 @@ export const openHere =
   (receive) => {
     const commit = openGroupCommit(options, (report) => receive({ report }))
     const client = { checkedAtMs, port: { postMessage: receive } }
-    return { post: (message) => commit([[client, message]]), isStarted: () => true, stop() {} }
+    return { post: (message) => commit([[client, JSON.parse(message)]]), isStarted: () => true, stop() {} }
   }
 
 const ENDED = 'the thread that writes has ended'
