@@ -77,6 +77,26 @@ describe.skipIf(lacks(OPENSSL))('SIGHUP of a server with TLS and three threads',
     expect(await server.end()).toBe(0)
   })
 
+  test('changes nothing while the server ends, and takes no new connection', async () => {
+    await using service = await serveTls()
+    const { server, token } = service
+    const to = { port: server.port, host: '127.0.0.1', rejectUnauthorized: false, agent: false as const }
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'content-length': '22' }
+    const held = request({ ...to, method: 'POST', path: '/plants', headers })
+    held.write('{"id":1,"na')
+    await once(held, 'socket').then(([socket]) => socket.authorized || once(socket, 'secureConnect'))
+    server.signal('SIGTERM')
+    await until('the server ends', () => server.stdout().includes('"msg":"ending"'))
+
+    server.signal('SIGHUP')
+    await until('it says so', () => server.stdout().includes('the certificate stays as it is'))
+
+    expect(daysShown(server.port)).rejects.toThrow('ECONNREFUSED')
+    held.end('me":"Fern"}')
+    const [answer] = await once(held, 'response')
+    expect([answer.statusCode, await server.ended()]).toEqual([200, 0])
+  })
+
   test(
     'resets few of the connections that come meanwhile',
     async () => {

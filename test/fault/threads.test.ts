@@ -1,7 +1,7 @@
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { makeDatabase, serveDatabase } from '../cli/support/database.ts'
-import { COMMAND } from '../support/executable.ts'
+import { COMMAND, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { AUDIENCE, startIssuer } from '../support/issuer.ts'
 import { formatRequest, openConnections } from '../support/paced-requests.ts'
@@ -9,9 +9,12 @@ import { freePort } from '../support/postgres-system.ts'
 import { startProgram } from '../support/program.ts'
 import type { Random } from '../support/random.ts'
 import type { Connection } from '../support/raw-connection.ts'
+import { lacks } from '../support/requirement.ts'
+import { STRACE, slowCalls } from '../support/strace.ts'
 import { untilThreads } from '../support/threads.ts'
 import { until } from '../support/until.ts'
 import { testRounds } from './rounds.ts'
+import { QUIET } from './test-database.ts'
 
 const THREADS = 3
 /** So many connections are on all of three threads, but once in 15 million runs: the kernel spreads them at random. */
@@ -83,6 +86,94 @@ test('all threads accept a JWT, know the user whom one of them has made, and ref
   expect(await listAll()).toEqual(new Set(['[{"name":"Fern"}]']))
   await service.run('user', 'block', '--subject', 'ada', '--jwt-issuer', issuer.issuer)
   expect(await listAll()).toEqual(new Set([401]))
+})
+
+describe.skipIf(lacks(STRACE))('threads with a slow disk', () => {
+  test('share commits, although each asks for looks for commits of other processes between them', async () => {
+    await using service = await serveSlowly(30, ['--metrics-listen', '127.0.0.1:0'])
+    const { creates, lists, metric } = service
+    const writers = 16
+    const before = await metric()
+
+    const written = creates(writers, 40)
+    while (Bun.peek.status(written) === 'pending') await lists(8, 10)
+    await written
+
+    const after = await metric()
+    const grown = (name: string) => after(name) - before(name)
+    const size = grown('plantstore_write_group_size_sum') / grown('plantstore_write_group_size_count')
+    // The others come while a group is committed, also to one thread.
+    expect(size).toBeGreaterThan(0.4 * writers)
+  })
+
+  test('do not wait for those that have nothing more to write', async () => {
+    const syncMs = 300
+    await using service = await serveSlowly(syncMs)
+    // While the first ones are committed, the others come together.
+    await service.creates(CONNECTIONS, 2)
+
+    const startMs = performance.now()
+    await service.creates(1, 1)
+
+    expect(performance.now() - startMs).toBeLessThan(1.6 * syncMs)
+  })
+})
+
+/** A server with several threads whose syncs take longer, and clients that ask for one thing after the other. */
+async function serveSlowly(syncMs: number, flags: readonly string[] = []) {
+  const service = await serveDatabase(['--threads', `${THREADS}`, ...flags, ...QUIET], {
+    under: slowCalls('fsync', syncMs),
+  })
+  const { port } = service.server
+  await untilThreads(port, THREADS)
+  const connections = await openConnections(port, CONNECTIONS)
+  let ids = 0
+  /** Has so many clients send so many requests each. */
+  const run = (clients: readonly Connection[], count: number, next: () => string) =>
+    Promise.all(
+      clients.map(async (client) => {
+        for (let sent = 0; sent < count; sent++) expect((await client.request(next())).status).toBe(200)
+      }),
+    )
+  return {
+    ...service,
+    creates: (clients: number, count: number) =>
+      run(connections.slice(0, clients), count, () =>
+        formatRequest('POST', '/plants', service.token, { id: ids++, name: 'Fern' }),
+      ),
+    lists: (clients: number, count: number) =>
+      run(connections.slice(-clients), count, () => formatRequest('GET', '/plants?limit=5', service.token)),
+    /** Reads the metrics. Returns a function that finds the value of one. */
+    async metric() {
+      const url = /"metricsAddress":"([^"]+)"/.exec(service.server.stdout())?.[1]
+      const lines = (await (await fetch(`${url}/metrics`)).text()).split('\n')
+      return (name: string) => Number(lines.find((line) => line.startsWith(`${name} `))?.slice(name.length))
+    },
+  }
+}
+
+test('a server without time to drain cuts the requests of all threads, and says how many', async () => {
+  await using service = await serveDatabase(['--threads', `${THREADS}`, '--drain', '0s', '--log-format', 'json'])
+  const { server, token } = service
+  await untilThreads(server.port, THREADS)
+  const connections = await openConnections(server.port, CONNECTIONS)
+  const half = formatRequest('POST', '/plants', token, { id: 1, name: 'Fern' }).slice(0, -5)
+  for (const { send } of connections) await send(half)
+  await Bun.sleep(200)
+
+  expect(await server.end()).toBe(0)
+  expect(server.stdout()).toContain(`"requests":${CONNECTIONS},"msg":"requests were cut`)
+})
+
+test('a server starts although somebody holds the name of its lock', async () => {
+  const port = freePort()
+  const holder = Bun.listen({ unix: `\0plantstore:${port}`, socket: { data() {} } })
+  using made = makeDatabase()
+
+  await using server = await serve(made.database, ['--threads', '2', '--listen', `127.0.0.1:${port}`])
+
+  expect((await server.request('GET', '/healthz')).status).toBe(200)
+  holder.stop(true)
 })
 
 testRounds(

@@ -11,8 +11,8 @@ const CLOSE_MS = 1000
 
 /** The options of `serve`, as far as nobody has to read a file or to ask the system any more. */
 export interface ServeOptions extends Settings {
-  /** The certificate and the key of the server. Without them it serves plain HTTP. */
-  readonly tls: Tls | undefined
+  /** The certificate and the key of the server, the latest ones. Without them it serves plain HTTP. */
+  tls: Tls | undefined
   readonly threads: number
   /** Whether the lines of the log have colours; `undefined` for JSON. */
   readonly hasColours: boolean | undefined
@@ -64,14 +64,16 @@ export async function startAnswering({ options, ...parts }: AnsweringParts, addr
     listen(at, app, { idleTimeoutMs, flag: '--listen', socketMode: 0o660, tls, sharing })
   let server = await listenWith(tls, address, sharing)
   let renewed: RunningServer | undefined
-  const ending = new Set<RunningServer>()
+  const running = new Set([server])
 
   return {
     address: server.address,
     url: server.url,
     /** Listens with a renewed certificate, too. Resolves to whether it does. */
     async prepare(tls: Tls): Promise<boolean> {
+      if (lifecycle.isDraining) return false
       renewed = await listenWith(tls, server.address, 'further').catch(() => undefined)
+      if (renewed !== undefined) running.add(renewed)
       return renewed !== undefined
     },
     /** Goes on with the renewed certificate alone, or with the old one. Requests in progress are answered. */
@@ -79,8 +81,7 @@ export async function startAnswering({ options, ...parts }: AnsweringParts, addr
       const old = isRenewed ? server : renewed
       if (isRenewed && renewed !== undefined) server = renewed
       if (old === undefined) return
-      ending.add(old)
-      void old.stop().then(() => ending.delete(old))
+      void old.stop().then(() => running.delete(old))
     },
     /**
      * Waits until requests in progress are answered, and cuts those that take longer than `drainMs` allows. Returns how many were
@@ -94,7 +95,7 @@ export async function startAnswering({ options, ...parts }: AnsweringParts, addr
       if (waitMs > 0) await Bun.sleep(waitMs)
       const closeMs = Math.min(CLOSE_MS, drainMs / 4)
       const leftMs = Math.max(0, drainMs - waitMs - closeMs)
-      const servers = [server, ...ending]
+      const servers = [...running]
       const stopped = Promise.all(servers.map((each) => each.stop())).then(() => true)
       const isOver = await Promise.race([stopped, Bun.sleep(leftMs).then(() => false)])
       return isOver ? 0 : servers.reduce((cut, each) => cut + each.kill(), 0)

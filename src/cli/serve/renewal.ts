@@ -6,8 +6,6 @@ export interface RenewalParts {
   readonly options: ServeOptions
   readonly threads: Threads
   readonly log: Logger
-  /** The certificate in use. */
-  readonly certificate: { tls: ServeOptions['tls'] }
 }
 
 type MainThread = Pick<Awaited<ReturnType<typeof startAnswering>>, 'prepare' | 'settle'>
@@ -16,7 +14,7 @@ type MainThread = Pick<Awaited<ReturnType<typeof startAnswering>>, 'prepare' | '
  * Returns what SIGHUP does. A server whose threads share an address takes the certificate and the key that are in the files now: it
  * opens new listeners in all threads, or goes on with the old ones in all. Connections that no thread has accepted yet are reset.
  */
-export function renewal({ options, threads, log, certificate }: RenewalParts, main: MainThread): () => void {
+export function renewal({ options, threads, log }: RenewalParts, main: MainThread): () => void {
   const { tlsCert: certPath, tlsKey: keyPath } = options
   if (certPath === undefined || keyPath === undefined || options.threads === 1)
     return () => log.info({ signal: 'SIGHUP' }, 'SIGHUP reloads no settings: restart the server to change them')
@@ -30,8 +28,8 @@ export function renewal({ options, threads, log, certificate }: RenewalParts, ma
       const isRenewed = (await Promise.all(prepared)).flat().every((isPrepared) => isPrepared === true)
       main.settle(isRenewed)
       await threads.ask({ call: 'settle', argument: isRenewed })
-      if (!isRenewed) throw new Error('a thread cannot listen')
-      certificate.tls = tls
+      if (!isRenewed) throw new Error('a thread cannot listen, or the server ends')
+      options.tls = tls
       log.info({ signal: 'SIGHUP' }, 'new connections get the certificate that is in its file now')
     } catch (error) {
       log.error({ signal: 'SIGHUP', reason: String(error) }, 'the certificate stays as it is')

@@ -84,7 +84,7 @@ async function serve(options: ServeOptions, io: Io): Promise<void> {
   const writeLines = (lines: string) => void output.destination.write(lines)
   const threads = prepareThreads(options.threads - 1, { ...endings, writeLines })
   try {
-    await serveStore({ options, endings, log, io, threads, certificate: { tls: options.tls } })
+    await serveStore({ options, endings, log, io, threads })
     // The store can fail as late as while it is closed.
     const exitCode = endings.hasFailed ? EXIT.storeUnusable : EXIT.done
     log.info({ exitCode }, 'ended')
@@ -98,7 +98,7 @@ async function serve(options: ServeOptions, io: Io): Promise<void> {
 
 /** Opens the store, serves it and its metrics, and closes it. */
 async function serveStore(serving: Serving): Promise<void> {
-  const { options, endings, log, io, certificate } = serving
+  const { options, endings, log, io } = serving
   const { metricsListen } = options
   const hasProvider = options.jwtIssuer !== undefined
   const statistics = metricsListen && { http: countRequests(hasProvider), writes: countWrites() }
@@ -113,7 +113,7 @@ async function serveStore(serving: Serving): Promise<void> {
     observer: statistics?.writes,
   })
   try {
-    const certificateEndsMs = () => certificate.tls?.validToMs
+    const certificateEndsMs = () => options.tls?.validToMs
     const facts = { thread: 0, store, version: VERSION, certificateEndsMs, nowMs: io.nowMs }
     using _metrics = statistics && (await serveMetrics(metricsListen, { ...statistics, ...facts }, serving))
     await runService(serving, store, statistics?.http)

@@ -49,7 +49,7 @@ export function watchEndings(log: Logger, io: Io) {
 
 /** Serves plants until a signal comes or the store fails, and drains. */
 export async function runService(serving: Serving, store: OpenedStore, statistics: RequestStatistics | undefined) {
-  const { options, endings, log, io, threads, certificate } = serving
+  const { options, endings, log, io, threads } = serving
   const readyAtMs = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT))
   const lifecycle = { isDraining: false, readyAtMs }
   const { nowMs, monotonicMs } = io
@@ -59,8 +59,7 @@ export async function runService(serving: Serving, store: OpenedStore, statistic
   io.onHangup(renewal(serving, answering))
   log.info({ address: url, database: engineOf(options.database).location, version: VERSION }, 'listening')
   const { share } = store
-  if (share !== undefined)
-    threads.start(() => ({ options: { ...options, ...certificate }, readyAtMs, address, share: share() }))
+  if (share !== undefined) threads.start(() => ({ options, readyAtMs, address, share: share() }))
   const tokenProvided = provideFirstToken({ ...parts, address, io })
 
   const stop = async (drain: Drain) => {

@@ -30,6 +30,8 @@ export type ThreadSent =
 
 /** The threads start after this time, together with the thread that writes, so that the first requests do not wait for them. */
 const START_DELAY_MS = 50
+/** A thread may say so much after the time of the drain how many requests it has cut. */
+const LATE_MAX_MS = 100
 
 interface ThreadsOptions {
   readonly writeLines: (lines: string) => void
@@ -49,10 +51,9 @@ export function prepareThreads(count: number, options: ThreadsOptions) {
   return {
     /** Starts the threads a moment later. */
     start(makeStart: () => Omit<ThreadStart, 'number'>): void {
-      const start = () =>
-        Array.from({ length: count }, (_, index) => startThread({ ...makeStart(), number: index + 1 }, options))
       timer = setTimeout(() => {
-        threads = start()
+        const numbers = Array.from({ length: count }, (_, index) => index + 1)
+        threads = numbers.map((number) => startThread({ ...makeStart(), number }, options))
       }, START_DELAY_MS)
     },
     /** The answers of all threads. A thread that has ended answers `undefined`. */
@@ -61,7 +62,9 @@ export function prepareThreads(count: number, options: ThreadsOptions) {
     async stop(stop: Stop): Promise<number> {
       clearTimeout(timer)
       const stopping = Promise.all(threads.map((thread) => thread.stop(stop)))
-      const cuts = await Promise.race([stopping, Bun.sleep(stop.drainMs).then(() => [])])
+      await Promise.race([stopping, Bun.sleep(stop.drainMs + LATE_MAX_MS)])
+      for (const thread of threads) thread.end()
+      const cuts = await stopping
       return cuts.reduce((sum, cut) => sum + cut, 0)
     },
   }
@@ -75,6 +78,9 @@ function startThread(start: ThreadStart, { writeLines, onFailure, onThreadEnd }:
   const end = (reason?: string) => {
     if (hasEnded) return
     hasEnded = true
+    // What it still sends comes too late.
+    worker.onmessage = null
+    worker.terminate()
     for (const resolve of unanswered.values()) resolve(undefined)
     if (reason !== undefined) onThreadEnd(start.number, reason)
   }
@@ -95,10 +101,10 @@ function startThread(start: ThreadStart, { writeLines, onFailure, onThreadEnd }:
   void ask({ start }, [start.share.port])
   return {
     ask,
+    end,
     async stop(stop: Stop): Promise<number> {
       const cut = await ask({ call: 'stop', argument: stop })
       end()
-      worker.terminate()
       return Number(cut ?? 0)
     },
   }
