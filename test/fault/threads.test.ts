@@ -95,8 +95,8 @@ describe.skipIf(lacks(STRACE))('threads with a slow disk', () => {
     const writers = 16
     const before = await metric()
 
-    const written = creates(writers, 40)
-    while (Bun.peek.status(written) === 'pending') await lists(8, 10)
+    const written = creates(writers, 15)
+    while (Bun.peek.status(written) === 'pending') await lists(8, 1).then(() => Bun.sleep(5))
     await written
 
     const after = await metric()
