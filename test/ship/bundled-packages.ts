@@ -22,6 +22,11 @@ export interface Manifest {
   readonly author?: string | { readonly name: string }
 }
 
+interface Metafile {
+  readonly inputs: object
+  readonly outputs: Readonly<Record<string, { readonly inputs: Readonly<Record<string, { bytesInOutput: number }>> }>>
+}
+
 interface SourceMap {
   readonly sources: readonly string[]
 }
@@ -32,7 +37,7 @@ const PACKAGE_FOLDER = /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/
 const PNPM_FOLDER = /\/\.pnpm\/(?:@[^/+]+\+)?[^/@]+@([^_/(]+)[^/]*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//
 
 /**
- * All packages in the executable, sorted: the packages of the files that the bundler read, and the packages in the source map of
+ * All packages in the executable, sorted: the packages of the files that the bundler took over, and the packages in the source map of
  * a file that was itself a bundle.
  */
 export const partsInside = async (): Promise<readonly Part[]> => partsOf(await filesInside())
@@ -50,25 +55,26 @@ export async function partsOf(files: readonly string[]): Promise<readonly Part[]
   return [...parts].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, part]) => part)
 }
 
-/** All files in the executable, as the bundler lists them. */
-const filesInside = async (): Promise<readonly string[]> => [
-  ...(await filesReadBy(['run', 'compile'])),
-  ...(await filesOfPage()),
-]
+/** All files in the executable. Of a file that only exports what others have, the bundler takes nothing. */
+async function filesInside(): Promise<readonly string[]> {
+  const { outputs } = await metafileOf(['run', 'compile'])
+  const inputs = Object.values(outputs).flatMap((output) => Object.entries(output.inputs))
+  const taken = inputs.filter(([, { bytesInOutput }]) => bytesInOutput > 0)
+  return [...taken.map(([file]) => file), ...(await filesOfPage())]
+}
 
 /** The files of the page, which macros bundle and minify: no comment in the executable names them. */
-export const filesOfPage = async (): Promise<readonly string[]> => [
-  ...(await filesReadBy(['build', 'src/http/page/browser/main.tsx'])),
-  ...(await filesReadBy(['build', 'src/http/page/browser/page.css'])),
-]
+export async function filesOfPage(): Promise<readonly string[]> {
+  const files = ['main.tsx', 'page.css'].map((name) => metafileOf(['build', `src/http/page/browser/${name}`]))
+  return (await Promise.all(files)).flatMap(({ inputs }) => Object.keys(inputs))
+}
 
-/** The files that the bundler reads in this run. */
-async function filesReadBy(args: readonly string[]): Promise<readonly string[]> {
+/** What the bundler says that it read and wrote in this run. */
+async function metafileOf(args: readonly string[]): Promise<Metafile> {
   using folder = makeFolder()
   const metafile = join(folder.path, 'metafile.json')
   await runWell(['bun', ...args, '--outfile', join(folder.path, 'output'), `--metafile=${metafile}`])
-  const { inputs }: { readonly inputs: object } = await Bun.file(metafile).json()
-  return Object.keys(inputs)
+  return await Bun.file(metafile).json()
 }
 
 async function partsOfBundle(file: string, bundle: Part): Promise<readonly Part[]> {
