@@ -2,12 +2,14 @@ import { Option } from '@commander-js/extra-typings'
 import { CONFLICT_RULES } from './domain/plant.ts'
 import { DURABILITIES, LIMIT_MAX } from './domain/store.ts'
 import { SCOPES } from './domain/token.ts'
-import { LOG_FORMATS, LOG_LEVELS } from './log.ts'
 import * as kinds from './values.ts'
 import { defaulted, valued } from './values.ts'
 
 /** What the names of all variables begin with. */
 export const VARIABLE_PREFIX = 'PLANTSTORE_'
+
+/** The levels of the log, from the most severe. */
+export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
 
 /** The settings that name the store and say how to open it. */
 export const DATABASE_SETTINGS = settings('Database:', {
@@ -83,7 +85,7 @@ export const SETTINGS = {
     logLevel: defaulted('--log-level <level>', kinds.oneOf(LOG_LEVELS), 'info').help(
       'The least severe lines that the server logs on stdout.',
     ),
-    logFormat: valued('--log-format <format>', kinds.oneOf(LOG_FORMATS)).help(
+    logFormat: valued('--log-format <format>', kinds.oneOf(['json', 'pretty'] as const)).help(
       'json writes one object a line, pretty writes for people. By default pretty on a terminal and json elsewhere.',
     ),
     accessLog: defaulted('--access-log [state]', kinds.oneOf(['on', 'off']), 'on')

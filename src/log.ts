@@ -1,12 +1,6 @@
 import pino, { type DestinationStream } from 'pino'
 import { escapeControls, escapeControlsInLines } from './controls.ts'
 
-/** The levels of the log, from the most severe. */
-export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
-
-/** How lines are written: `json` for programs, `pretty` for people. */
-export const LOG_FORMATS = ['json', 'pretty'] as const
-
 /** Logs lines. */
 export type Logger = pino.Logger
 
@@ -24,11 +18,7 @@ const CUT_LENGTH_OF_OBJECTS = 64
 export type LineFormat = (line: string) => string
 
 /** Logs one line for each event: JSON, or the result of `format`. It never waits for the reader of `destination`. */
-export const createLogger = (
-  level: (typeof LOG_LEVELS)[number],
-  destination: DestinationStream,
-  format?: LineFormat,
-): Logger =>
+export const createLogger = (level: pino.Level, destination: DestinationStream, format?: LineFormat): Logger =>
   pino(
     {
       level,

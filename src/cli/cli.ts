@@ -3,14 +3,13 @@ import { Command, CommanderError } from '@commander-js/extra-typings'
 import { OPTIONS } from '../config.ts'
 import { hidePasswords } from '../domain/database-url.ts'
 import { AppError, type ErrorKind } from '../domain/error.ts'
-import { createLogger } from '../log.ts'
 import { VERSION } from '../version.ts'
 import { Ended, EXIT, type Io, isClosedPipe, linesOf } from './io.ts'
 import { applyBooleanVariables, removalOf, unknownVariables } from './variables.ts'
 
 /** Runs the command that the arguments name. Resolves to the exit code. A failure is printed in one line. */
 export async function run(process: Io): Promise<number> {
-  const io = tellsJson(process) ? withJson(process) : process
+  const io = tellsJson(process) ? await withJson(process) : process
   const help: string[] = []
   try {
     const program = await createProgram(io, io.argv[0], help)
@@ -30,15 +29,19 @@ function tellsJson({ argv, env }: Io): boolean {
 }
 
 /** Messages become lines like those of the log. */
-const withJson = (io: Io): Io => ({
-  ...io,
-  async tell(lines, level = 'fatal') {
-    const text = [lines].flat().join('\n').replace('plantstore: ', '').trim()
-    const logged: string[] = []
-    createLogger('info', { write: (line) => void logged.push(line.trimEnd()) })[level](text)
-    await io.tell(logged)
-  },
-})
+async function withJson(io: Io): Promise<Io> {
+  // Only a server waits for the code of the log to load.
+  const { createLogger } = await import('../log.ts')
+  return {
+    ...io,
+    async tell(lines, level = 'fatal') {
+      const text = [lines].flat().join('\n').replace('plantstore: ', '').trim()
+      const logged: string[] = []
+      createLogger('info', { write: (line) => void logged.push(line.trimEnd()) })[level](text)
+      await io.tell(logged)
+    },
+  }
+}
 
 /** Adds the commands of a first word. Only the code of that command is loaded, so that it starts fast. */
 type AddCommand = (program: Command, io: Io) => Promise<unknown>

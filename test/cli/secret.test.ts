@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
+import { LOG_LEVELS } from '../../src/config.ts'
 import { TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
-import { LOG_LEVELS } from '../../src/log.ts'
 import { serve } from '../support/executable.ts'
 import { makeDatabase } from './support/database.ts'
 import { filesIn, OUTPUTS } from './support/outputs.ts'
