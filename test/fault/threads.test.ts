@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { makeDatabase, serveDatabase } from '../cli/support/database.ts'
 import { COMMAND, serve } from '../support/executable.ts'
@@ -88,35 +88,30 @@ test('all threads accept a JWT, know the user whom one of them has made, and ref
   expect(await listAll()).toEqual(new Set([401]))
 })
 
-describe.skipIf(lacks(STRACE))('threads with a slow disk', () => {
-  test('share commits, although each asks for looks for commits of other processes between them', async () => {
-    await using service = await serveSlowly(30, ['--metrics-listen', '127.0.0.1:0'])
-    const { creates, lists, metric } = service
-    const writers = 16
-    const before = await metric()
+test.skipIf(lacks(STRACE))('threads share commits while each of them looks for commits of others', async () => {
+  await using service = await serveSlowly(30, ['--metrics-listen', '127.0.0.1:0'])
+  const writers = 16
 
-    const written = creates(writers, 15)
-    while (Bun.peek.status(written) === 'pending') await lists(8, 1).then(() => Bun.sleep(5))
-    await written
+  const written = service.creates(writers, 15)
+  while (Bun.peek.status(written) === 'pending') await service.lists(8, 1).then(() => Bun.sleep(5))
+  await written
 
-    const after = await metric()
-    const grown = (name: string) => after(name) - before(name)
-    const size = grown('plantstore_write_group_size_sum') / grown('plantstore_write_group_size_count')
-    // The others come while a group is committed, also to one thread.
-    expect(size).toBeGreaterThan(0.4 * writers)
-  })
+  const metric = await readMetrics(service.server)
+  const size = metric('plantstore_write_group_size_sum') / metric('plantstore_write_group_size_count')
+  // The others come while a group is committed, also to one thread.
+  expect(size).toBeGreaterThan(0.4 * writers)
+})
 
-  test('do not wait for those that have nothing more to write', async () => {
-    const syncMs = 300
-    await using service = await serveSlowly(syncMs)
-    // While the first ones are committed, the others come together.
-    await service.creates(CONNECTIONS, 2)
+test.skipIf(lacks(STRACE))('threads do not wait for those that have nothing more to write', async () => {
+  const syncMs = 300
+  await using service = await serveSlowly(syncMs)
+  // While the first ones are committed, the others come together.
+  await service.creates(CONNECTIONS, 2)
 
-    const startMs = performance.now()
-    await service.creates(1, 1)
+  const startMs = performance.now()
+  await service.creates(1, 1)
 
-    expect(performance.now() - startMs).toBeLessThan(1.6 * syncMs)
-  })
+  expect(performance.now() - startMs).toBeLessThan(1.6 * syncMs)
 })
 
 /** A server with several threads whose syncs take longer, and clients that ask for one thing after the other. */
@@ -143,23 +138,26 @@ async function serveSlowly(syncMs: number, flags: readonly string[] = []) {
       ),
     lists: (clients: number, count: number) =>
       run(connections.slice(-clients), count, () => formatRequest('GET', '/plants?limit=5', service.token)),
-    /** Reads the metrics. Returns a function that finds the value of one. */
-    async metric() {
-      const url = /"metricsAddress":"([^"]+)"/.exec(service.server.stdout())?.[1]
-      const lines = (await (await fetch(`${url}/metrics`)).text()).split('\n')
-      return (name: string) => Number(lines.find((line) => line.startsWith(`${name} `))?.slice(name.length))
-    },
   }
 }
 
+/** Reads the metrics of a server. Returns a function that finds the value of one. */
+async function readMetrics({ stdout }: Pick<Awaited<ReturnType<typeof serve>>, 'stdout'>) {
+  const url = /"metricsAddress":"([^"]+)"/.exec(stdout())?.[1]
+  const lines = (await (await fetch(`${url}/metrics`)).text()).split('\n')
+  return (name: string) => Number(lines.find((line) => line.startsWith(`${name} `))?.slice(name.length))
+}
+
 test('a server without time to drain cuts the requests of all threads, and says how many', async () => {
-  await using service = await serveDatabase(['--threads', `${THREADS}`, '--drain', '0s', '--log-format', 'json'])
+  const flags = ['--threads', `${THREADS}`, '--drain', '0s', '--metrics-listen', '127.0.0.1:0']
+  await using service = await serveDatabase([...flags, ...QUIET])
   const { server, token } = service
   await untilThreads(server.port, THREADS)
   const connections = await openConnections(server.port, CONNECTIONS)
   const half = formatRequest('POST', '/plants', token, { id: 1, name: 'Fern' }).slice(0, -5)
   for (const { send } of connections) await send(half)
-  await Bun.sleep(200)
+  const underWay = async () => (await readMetrics(server))('plantstore_http_requests_in_flight')
+  await until('all requests are under way', async () => (await underWay()) === CONNECTIONS)
 
   expect(await server.end()).toBe(0)
   expect(server.stdout()).toContain(`"requests":${CONNECTIONS},"msg":"requests were cut`)

@@ -23,15 +23,13 @@ const COUNTED: readonly Transport[] = IN_PROCESS.flatMap((transport) =>
     open: (options) => open({ ...options, monotonicMs: () => clock.monotonicMs }),
   })),
 )
-/** What `--threads` takes. */
-const THREADS_MAX = 64
 /** It stands still unless a test moves it: the versions that a store knows never expire. */
 const clock = { monotonicMs: 0 }
 /** A character that takes two bytes. */
 const WIDE = 'ж'
 
 test('the caches take the share of each of as many threads as --threads allows', () => {
-  for (let threads = 1; threads <= THREADS_MAX; threads++) {
+  for (let threads = 1; threads <= 64; threads++) {
     const options = appOptions({ store: {} as Store, cacheShare: 1 / threads })
     for (const create of [createTokenCache, createListCache]) expect(() => create(options)).not.toThrow()
   }

@@ -31,7 +31,7 @@ export type ThreadSent =
 /** The threads start after this time, together with the thread that writes, so that the first requests do not wait for them. */
 const START_DELAY_MS = 50
 /** A thread may say so much after the time of the drain how many requests it has cut. */
-const LATE_MAX_MS = 100
+const LATE_MAX_MS = 250
 
 interface ThreadsOptions {
   readonly writeLines: (lines: string) => void
