@@ -68,7 +68,8 @@ export function threadMetrics(sources: MetricSources): (measured?: Partial<Measu
   // The lag is first known after it was first read.
   void ofLibrary.getMetricsAsJSON()
   return async (measured = {}) => {
-    const metrics = Object.entries(metricsOf(sources, measured)).filter(
+    const connections = await sources.http.connections?.()
+    const metrics = Object.entries(metricsOf(sources, measured, connections)).filter(
       ([name]) => name !== KEYS_FAILED || sources.http.keyFailures !== undefined,
     )
     const own = metrics.map(([name, { type, aggregator = 'sum', values }]) => {
@@ -96,6 +97,7 @@ const HELP = {
   plantstore_http_request_duration_seconds:
     'Time until the answer to a request, or until the first part of a list without a limit.',
   plantstore_http_requests_in_flight: 'Requests in flight. A list without a limit counts until it ends.',
+  plantstore_http_connections: 'TCP connections to --listen that a thread has accepted. Absent for a unix socket.',
   plantstore_http_response_body_bytes_total:
     'Bytes of the bodies of answers. A list without a limit counts part by part.',
   plantstore_http_requests_rejected_total: 'Requests that were answered with an error, by its kind.',
@@ -142,8 +144,9 @@ interface Value {
 
 /** Our metrics now. No label holds a user, a token, an id or a client's path: all values of labels are known here. */
 function metricsOf(
-  { http, writes, store, version, certificateEndsMs, nowMs }: MetricSources,
+  { thread, http, writes, store, version, certificateEndsMs, nowMs }: MetricSources,
   measured: Partial<Measurements>,
+  connections: number | undefined,
 ): Metrics {
   const operations = Object.entries(http.operations)
   const answered = operations.flatMap(([operation, { statuses }]) =>
@@ -157,6 +160,7 @@ function metricsOf(
     plantstore_http_requests_total: { type: 'counter', values: answered },
     plantstore_http_request_duration_seconds: histogram(durations),
     plantstore_http_requests_in_flight: gauge(http.inFlight),
+    plantstore_http_connections: gauge(connections, { thread }),
     plantstore_http_response_body_bytes_total: { type: 'counter', values: [{ value: http.bodyBytes }] },
     plantstore_http_requests_rejected_total: counter('reason', http.rejected),
     plantstore_cache_hits_total: counter('cache', http.caches.hits),
@@ -180,7 +184,10 @@ function metricsOf(
   }
 }
 
-const gauge = (value: number | undefined): Metric => ({ type: 'gauge', values: value === undefined ? [] : [{ value }] })
+const gauge = (value: number | undefined, labels: Value['labels'] = {}): Metric => ({
+  type: 'gauge',
+  values: value === undefined ? [] : [{ labels, value }],
+})
 
 /** A counter with a value for each value of a label. */
 const counter = (label: string, counts: Readonly<Record<string, number>>): Metric => ({

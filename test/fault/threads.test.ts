@@ -4,6 +4,7 @@ import { makeDatabase, serveDatabase } from '../cli/support/database.ts'
 import { COMMAND, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { AUDIENCE, startIssuer } from '../support/issuer.ts'
+import { scrape, scrapeUntil, seriesOf } from '../support/metrics.ts'
 import { formatRequest, openConnections } from '../support/paced-requests.ts'
 import { freePort } from '../support/postgres-system.ts'
 import { startProgram } from '../support/program.ts'
@@ -96,8 +97,8 @@ test.skipIf(lacks(STRACE))('threads share commits while each of them looks for c
   while (Bun.peek.status(written) === 'pending') await service.lists(8, 1).then(() => Bun.sleep(5))
   await written
 
-  const metric = await readMetrics(service.server)
-  const size = metric('plantstore_write_group_size_sum') / metric('plantstore_write_group_size_count')
+  const all = await scrape(service.server)
+  const size = Number(all.plantstore_write_group_size_sum) / Number(all.plantstore_write_group_size_count)
   // The others come while a group is committed, also to one thread.
   expect(size).toBeGreaterThan(0.4 * writers)
 })
@@ -141,14 +142,7 @@ async function serveSlowly(syncMs: number, flags: readonly string[] = []) {
   }
 }
 
-/** Reads the metrics of a server. Returns a function that finds the value of one. */
-async function readMetrics({ stdout }: Pick<Awaited<ReturnType<typeof serve>>, 'stdout'>) {
-  const url = /"metricsAddress":"([^"]+)"/.exec(stdout())?.[1]
-  const lines = (await (await fetch(`${url}/metrics`)).text()).split('\n')
-  return (name: string) => Number(lines.find((line) => line.startsWith(`${name} `))?.slice(name.length))
-}
-
-test('a server without time to drain cuts the requests of all threads, and says how many', async () => {
+test('the metrics count the connections of each thread, and a server without time to drain says how many requests it cut', async () => {
   const flags = ['--threads', `${THREADS}`, '--drain', '0s', '--metrics-listen', '127.0.0.1:0']
   await using service = await serveDatabase([...flags, ...QUIET])
   const { server, token } = service
@@ -156,9 +150,11 @@ test('a server without time to drain cuts the requests of all threads, and says 
   const connections = await openConnections(server.port, CONNECTIONS)
   const half = formatRequest('POST', '/plants', token, { id: 1, name: 'Fern' }).slice(0, -5)
   for (const { send } of connections) await send(half)
-  const underWay = async () => (await readMetrics(server))('plantstore_http_requests_in_flight')
-  await until('all requests are under way', async () => (await underWay()) === CONNECTIONS)
+  const all = await scrapeUntil(server, (now) => now.plantstore_http_requests_in_flight === CONNECTIONS)
 
+  const byThread = seriesOf(all, 'plantstore_http_connections', { isNonZero: true })
+  expect(Object.keys(byThread).sort()).toEqual(['thread="0"', 'thread="1"', 'thread="2"'])
+  expect(Object.values(byThread).reduce((sum, count) => sum + count)).toBe(CONNECTIONS)
   expect(await server.end()).toBe(0)
   expect(server.stdout()).toContain(`"requests":${CONNECTIONS},"msg":"requests were cut`)
 })
