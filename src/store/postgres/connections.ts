@@ -1,9 +1,11 @@
 import { AppError } from '../../domain/error.ts'
 import type { OpenOptions } from '../engine.ts'
+import { queueGroups } from '../group-queue.ts'
 import { type Client, type ConnectionOptions, createClient, type Parameter } from './driver.ts'
 import { isRepeatable, REPEAT_MS, repeat, toAppError } from './errors.ts'
 import { openTokenChanges, type TokenChanges, watchTokens } from './versions.ts'
-import { queueWrites } from './writing/queue.ts'
+import { keyOf, type PlantWrite, type WriteKind } from './writing/statements.ts'
+import { openWriter } from './writing/writer.ts'
 
 /** Connections for reads and transactions. Each of the two writers has one more. */
 const CONNECTIONS_OF_SERVER = 8
@@ -26,7 +28,15 @@ export function connect(connection: ConnectionOptions, options: OpenOptions) {
   const requireOpen = () => {
     if (refusal !== undefined) throw refusal
   }
-  const queue = queueWrites(connection, options, requireOpen)
+  const { quotaPlants, observer } = options
+  const [creates, deletes] = [createClient(connection, 1), createClient(connection, 1)]
+  const queue = queueGroups({
+    perform: {
+      create: openWriter('create', creates, { quotaPlants, observer }),
+      delete: openWriter('delete', deletes, { observer }),
+    },
+    observer,
+  })
   const read = openReads(client, requireOpen)
   const { renew, changed, ...versions } = watchTokens(async () => {
     const [row] = await read<TokenChanges>(
@@ -39,8 +49,22 @@ export function connect(connection: ConnectionOptions, options: OpenOptions) {
   return {
     read,
     changeTokens: openTokenChanges(client, requireOpen, changed),
-    writePlant: queue.writePlant,
-    quotaPlants: options.quotaPlants,
+    /**
+     * Creates or deletes a plant durably. One statement writes a group of creates, and another one a group of deletes, each on a
+     * connection of its own.
+     */
+    async writePlant<Kind extends WriteKind>(kind: Kind, plant: PlantWrite<Kind>): Promise<void> {
+      requireOpen()
+      await queue.write({
+        lane: kind,
+        content: plant,
+        textLength: plant.values.reduce((sum, value) => sum + (value?.length ?? 0), 0),
+        key: keyOf(plant),
+        // After a delete with values, another delete may still find the plant.
+        isLastOfKey: kind === 'delete' && plant.values.length > 0,
+      })
+    },
+    quotaPlants,
     load: queue.load,
     versions,
     /** For statements before the store is open. */
@@ -50,11 +74,11 @@ export function connect(connection: ConnectionOptions, options: OpenOptions) {
       if (closing === undefined) refusal = undefined
       await renew()
     },
-    /** Closes all connections. A second call does nothing. */
+    /** Closes all connections after the groups that are under way. A second call does nothing. */
     async close(): Promise<void> {
       // A request that was cut at the end of the server may still ask for something.
       refusal = new AppError('store_busy')
-      closing ??= queue.close(refusal).then(client.close)
+      closing ??= queue.refuse(refusal).then(() => Promise.all([client.close(), creates.close(), deletes.close()]))
       await closing
     },
     isClosed: () => closing !== undefined,
