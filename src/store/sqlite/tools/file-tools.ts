@@ -1,13 +1,18 @@
+import { createReadStream, fstatSync, openSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { basename, dirname, extname, join } from 'node:path'
+import { misused } from '../../../domain/error.ts'
 import type { FileStatus, FileTools } from '../../engine.ts'
-import { openReader } from '../driver.ts'
-import { toAppError } from '../errors.ts'
-import { sizeOf } from '../files/file-system.ts'
+import { openImmutable, openReader, openWriter, rowsOf } from '../driver.ts'
+import { isOfSqlite, toAppError } from '../errors.ts'
+import { realPath, sizeOf, syncDirectory } from '../files/file-system.ts'
 import { isOpenElsewhere } from '../files/lock.ts'
-import { databaseEmpty, databaseMissing, inspect } from '../files/preflight.ts'
+import { databaseEmpty, databaseMissing, inspect, inspectBackup } from '../files/preflight.ts'
+import { BACKUP_OF } from '../files/schema.ts'
 import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION } from '../migrate.ts'
-import { backups } from './backups.ts'
+import { cloneDatabase, withClone } from './clone-database.ts'
 import { countRows, exportPlants } from './contents.ts'
 import { importPlants } from './import.ts'
+import { withoutTime } from './new-database.ts'
 
 /** The tools for the SQLite file at this path. */
 export const fileTools = (path: string): FileTools => {
@@ -16,10 +21,83 @@ export const fileTools = (path: string): FileTools => {
       throw toAppError(error, path)
     })
   return {
-    ...backups(path),
+    backup: async (file, options) => cloneDatabase(sourceOf(path), realPath(file), options),
+
+    // The name has the time in UTC, so the order of names is the order of time.
+    backupIn: (directory, nowMs) =>
+      join(directory, `${basename(path, extname(path))}-${new Date(nowMs).toISOString().replaceAll(':', '-')}.db`),
+
+    // The clone is on the disk of the database, which has room for it.
+    backupToRead: async (options) =>
+      withClone(sourceOf(path), `${path}-backup`, options, (clone) => {
+        // Nothing asks for the signal after this.
+        options.signal?.throwIfAborted()
+        // The descriptor outlives the file's name.
+        const file = openSync(clone.path, 'r')
+        return { ...clone.cloned, bytes: fstatSync(file).size, chunks: createReadStream('', { fd: file }) }
+      }),
+
+    async recordBackup(atMs, bytes) {
+      using writer = openWriter(path, 'full', { create: false })
+      // An older schema has no place for the record.
+      if (pragmaNumber(writer, 'user_version') !== SCHEMA_VERSION) return
+      writer.run('insert or replace into last_backup (id, at_ms, bytes) values (1, ?1, ?2)', [atMs, bytes])
+    },
+
+    keepBackups: (latest, keep) => keepBackups(path, latest, keep),
+
+    async restore(backup, options) {
+      const file = realPath(backup)
+      const { state, foreign } = inspectBackup(file)
+      // A backup may come from anybody, so the objects of other programs in it are dropped.
+      const cloned = await cloneDatabase({ role: 'backup', path: file, state, dropped: foreign }, path, options)
+      return { ...cloned, bytes: statSync(file).size }
+    },
+
     status: () => translated(status(path)),
     exportPlants: (...options) => translated(exportPlants(path)(...options)),
     importPlants: (...options) => translated(importPlants(path)(...options)),
+  }
+}
+
+function sourceOf(path: string) {
+  const { exists, foreign } = inspect(path)
+  if (!exists) throw databaseMissing(path)
+  return { role: 'database', path, dropped: foreign } as const
+}
+
+/**
+ * `FileTools.keepBackups` for the database at this path. It counts and deletes a file only if this program named it, it records
+ * this path, and it is no later than the latest backup.
+ */
+function keepBackups(database: string, latest: string, keep: number) {
+  const [directory, latestName] = [dirname(latest), basename(latest)]
+  const own: string[] = []
+  for (const file of readdirSync(directory, { withFileTypes: true })) {
+    const path = file.isFile() ? recordedPath(join(directory, file.name)) : undefined
+    if (path !== undefined && path !== database) {
+      throw misused(
+        `No old backup was deleted: ${directory} also holds ${file.name}, a backup of ${path}. ` +
+          'Each database needs a folder of its own: name another one in --dir, or move that file away.',
+      )
+    }
+    if (path !== undefined && withoutTime(file.name) === withoutTime(latestName)) own.push(file.name)
+  }
+  own.sort()
+  const deleted = own.filter((name) => name <= latestName).slice(0, -keep)
+  for (const name of deleted) rmSync(join(directory, name), { force: true })
+  if (deleted.length > 0) syncDirectory(directory)
+  return { deleted, future: own.filter((name) => name > latestName) }
+}
+
+/** The path that a backup records. `undefined` if it records none or is no readable database. Leaves no trace. */
+function recordedPath(file: string): string | undefined {
+  try {
+    using db = openImmutable(file)
+    return rowsOf<[string]>(db, `select path from ${BACKUP_OF}`)[0]?.[0]
+  } catch (error) {
+    if (!isOfSqlite(error)) throw error
+    return undefined
   }
 }
 
