@@ -5,7 +5,6 @@ import { fileIdentity } from './files/file-system.ts'
 import { movedAway } from './files/moved-files.ts'
 import type { StoreShare } from './share.ts'
 import { readVersions, shareChanges, shareCheckTime } from './versions.ts'
-import type { Order } from './writing/messages.ts'
 import { joinThread, openHere, openWriter, prepareThread, type WriterOptions } from './writing/writer.ts'
 
 type ThreadOptions = Omit<WriterOptions, 'open' | 'onFailure'>
@@ -27,27 +26,22 @@ export function connect(
   const writing = { ...shared, durability, quotaPlants }
   const thread = isServer ? prepareThread(writing) : undefined
   const open = thread?.open ?? openHere(writing)
-  const lastOrder = (hasFailed: boolean, isStarted: boolean): Order | undefined => {
-    if (hasFailed) return 'discard'
-    // If nothing was written, the file may be gone.
-    return isStarted || fileIdentity(path) === identity ? 'close' : undefined
-  }
   return {
-    ...connectThread(shared, onFailure, { ...options, open, lastOrder }),
+    ...connectThread(shared, onFailure, { ...options, open, closesLast: true }),
     share: thread && ((): StoreShare => ({ ...shared, ...thread.addLine() })),
   }
 }
 
 /** Opens a connection that reads, and writes through the connection that another thread has opened. */
 export const join = (share: StoreShare, onFailure: (error: AppError) => void, options: ThreadOptions) =>
-  connectThread(share, onFailure, { ...options, open: joinThread(share), lastOrder: () => undefined })
+  connectThread(share, onFailure, { ...options, open: joinThread(share), closesLast: false })
 
 /** The connections of a thread to its store. Everything reads and writes through them. */
 export type Connections = ReturnType<typeof connectThread>
 
 interface ThreadConnectOptions extends Omit<WriterOptions, 'onFailure'> {
-  /** What the connection that writes does when this thread closes the store. */
-  readonly lastOrder: (hasFailed: boolean, isStarted: boolean) => Order | undefined
+  /** This thread also ends the connection that writes. */
+  readonly closesLast: boolean
 }
 
 /**
@@ -57,7 +51,7 @@ interface ThreadConnectOptions extends Omit<WriterOptions, 'onFailure'> {
 function connectThread(
   { path, identity, changes, checkedAtMs }: Omit<StoreShare, 'port'>,
   onFailure: (error: AppError) => void,
-  { lastOrder, ...options }: ThreadConnectOptions,
+  { closesLast, ...options }: ThreadConnectOptions,
 ) {
   let failure: AppError | undefined
   let closing: Promise<void> | undefined
@@ -80,9 +74,12 @@ function connectThread(
   const close = async () => {
     await writer.refuse(new AppError('store_busy'))
     // The last connection that closes brings the WAL into the database, unless it can only read.
-    if (failure !== undefined) await writer.end(lastOrder(true, true))
+    if (failure !== undefined) await writer.end(closesLast ? 'discard' : undefined)
     reader.close(true)
-    if (failure === undefined) await writer.end(lastOrder(false, writer.isStarted()))
+    if (failure !== undefined) return
+    // If nothing was written, the file may be gone.
+    const isThere = writer.isStarted() || fileIdentity(path) === identity
+    await writer.end(closesLast && isThere ? 'close' : undefined)
   }
 
   return {
