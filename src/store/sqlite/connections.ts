@@ -12,7 +12,7 @@ type ThreadOptions = Omit<WriterOptions, 'open' | 'onFailure'>
 interface ConnectOptions extends ThreadOptions {
   readonly isServer: boolean
   readonly durability: FileDurability
-  readonly quotaPlants: number | undefined
+  readonly quotaPlants?: number | undefined
 }
 
 /** Opens a connection that reads and one that writes: of a server, in a thread of its own. */

@@ -27,8 +27,8 @@ export async function openSqliteStore(
   onFailure: (error: AppError) => void,
   options: OpenOptions = {},
 ): Promise<OpenedStore> {
-  const { mustExist = false, durability = 'full', isServer = false, onEvent = () => {}, observer } = options
-  const { monotonicMs = performance.now.bind(performance), quotaPlants, hasProvider = false } = options
+  const { mustExist = false, durability = 'full', isServer = false, hasProvider = false, onEvent = () => {} } = options
+  const { monotonicMs = performance.now.bind(performance) } = options
   if (durability === 'storage') {
     throw misused('--durability storage is for PostgreSQL only: name full or normal for a file.')
   }
@@ -53,8 +53,7 @@ export async function openSqliteStore(
     if (isCreated) options.onCreated?.(madePath)
     const exposed = isServer ? filesOpenToOthers(madePath) : []
     if (exposed.length > 0) onEvent({ level: 'warn', message: `${EXPOSED}: chmod 600 ${exposed.join(' ')}`, sizes: {} })
-    const parts = { durability, quotaPlants, isServer, onEvent, observer, monotonicMs, threads: options.threads }
-    const connections = connect(madePath, onFailure, parts)
+    const connections = connect(madePath, onFailure, { ...options, durability, isServer, onEvent, monotonicMs })
     return { ...storeOf(connections), share: connections.share }
   } catch (error) {
     throw toOpenError(error, path)
