@@ -39,19 +39,15 @@ export const join = (share: StoreShare, onFailure: (error: AppError) => void, op
 /** The connections of a thread to its store. Everything reads and writes through them. */
 export type Connections = ReturnType<typeof connectThread>
 
-interface ThreadConnectOptions extends Omit<WriterOptions, 'onFailure'> {
-  /** This thread also ends the connection that writes. */
-  readonly closesLast: boolean
-}
-
 /**
  * The first read, write or checkpoint that fails with `store_failed` ends all writing, and `onFailure` is called with its error:
- * after a failed sync nobody knows what is on disk, and a damaged page spreads.
+ * after a failed sync nobody knows what is on disk, and a damaged page spreads. With `closesLast`, this thread also ends the
+ * connection that writes.
  */
 function connectThread(
   { path, identity, changes, checkedAtMs }: Omit<StoreShare, 'port'>,
   onFailure: (error: AppError) => void,
-  { closesLast, ...options }: ThreadConnectOptions,
+  { closesLast, ...options }: Omit<WriterOptions, 'onFailure'> & { readonly closesLast: boolean },
 ) {
   let failure: AppError | undefined
   let closing: Promise<void> | undefined
