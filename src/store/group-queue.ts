@@ -87,6 +87,7 @@ export function queueGroups<Lane extends string, Content>({
   const lone = new Set<Lane>()
   let textLength = 0
   let refusal: AppError | undefined
+  const hasWaiting = (lane: Lane) => waiting.some((write) => write.lane === lane)
 
   const run = async (lane: Lane) => {
     do {
@@ -103,8 +104,8 @@ export function queueGroups<Lane extends string, Content>({
         limit.refuseLocked(refusal)
         await Bun.sleep(LOCK_RETRY_MS)
       }
-      for (const other in perform) if (!running.has(other) && hasWaiting(waiting, other)) running.set(other, run(other))
-    } while (hasWaiting(waiting, lane))
+      for (const other in perform) if (!running.has(other) && hasWaiting(other)) running.set(other, run(other))
+    } while (hasWaiting(lane))
     running.delete(lane)
   }
 
@@ -192,11 +193,6 @@ async function linger(waiting: readonly unknown[]): Promise<void> {
     before = waiting.length
     await nextTurn()
   }
-}
-
-function hasWaiting<Lane>(waiting: readonly Asked<Lane, unknown>[], lane: Lane): boolean {
-  for (const write of waiting) if (write.lane === lane) return true
-  return false
 }
 
 /** Takes the next group of a lane, up to a full one. It leaves the writes of other lanes, and those that have to wait for these. */
