@@ -30,15 +30,12 @@ const RULES = {
 export const FOUND_MAX = 100
 const SHOWN_LENGTH = 100
 
-/** The tables whose rows belong to users. */
-const OWNED = ['tokens', 'plants']
-
 /**
  * Statements for every database that find the rows which belong to no user or break a rule: a line for each row and rule. `prefix`
  * stands before the names of the tables. They leave out a column that its table does not have.
  */
 export const findRuleBreaks = (prefix: string, hasColumn = (_table: string, _column: string) => true) => [
-  ...OWNED.map(
+  ...['tokens', 'plants'].map(
     (table) => `select 'a row of ${table} belongs to no user' from ${prefix}${table}
       where not exists (select 1 from ${prefix}users where users.id = ${table}.user_id)`,
   ),

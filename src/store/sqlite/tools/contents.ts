@@ -44,9 +44,6 @@ export const countRows = (db: Database, schema: 'main' | 'source' = 'main'): Cou
 /** The table `users` has a column `name`, too. */
 const FIELDS = PLANT_FIELDS.map((field) => `plants.${field}`).join(', ')
 
-type OwnedRow = Omit<OwnedPlant, 'plant'> & PlantRow
-const toOwned = (row: OwnedRow): OwnedPlant => ({ user: row.user, id: row.id, plant: toPlant(row) })
-
 /** See `FileTools.exportPlants`. */
 export const exportPlants =
   (path: string): FileTools['exportPlants'] =>
@@ -57,11 +54,13 @@ export const exportPlants =
     const condition = userName === undefined ? '' : `where users.id = ${requireUser(reader, userName)}`
     const countPlants = `select count(*) from plants join users on users.id = plants.user_id ${condition}`
     const [[plants] = []] = rowsOf(reader, countPlants)
-    const select = reader.prepare<OwnedRow, []>(
+    const select = reader.prepare<Omit<OwnedPlant, 'plant'> & PlantRow, []>(
       `select users.name as user, plants.id, ${FIELDS} from users cross join plants on plants.user_id = users.id
        ${condition} order by users.name, plants.id`,
     )
-    const batches = readBatches(select).map((rows) => rows.map(toOwned))
+    const batches = readBatches(select).map((rows) =>
+      rows.map((row) => ({ user: row.user, id: row.id, plant: toPlant(row) })),
+    )
     await use(batches, Number(plants))
   }
 
