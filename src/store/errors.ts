@@ -7,18 +7,15 @@ export const RESTORE =
 /** The database that a server uses, or a backup that is to replace it. */
 export type FileRole = 'database' | 'backup'
 
-const ADVICE: Readonly<Record<FileRole, string>> = {
-  database: RESTORE,
-  backup: 'Name another one: nothing was changed.',
-}
-
 /** The store cannot be opened. The message is one line for the operator, and the process ends with exit code 3. */
 export const storeUnusable = (message: string, cause?: unknown): AppError =>
   new AppError('store_unusable', { message, cause })
 
 /** A file is damaged or truncated, or another program has changed it. The message says what to do. */
-export const fileDamaged = (role: FileRole, path: string, problem: string, cause?: unknown): AppError =>
-  storeUnusable(`The ${role} ${path} ${problem}. ${ADVICE[role]}`, cause)
+export function fileDamaged(role: FileRole, path: string, problem: string, cause?: unknown): AppError {
+  const advice = role === 'database' ? RESTORE : 'Name another one: nothing was changed.'
+  return storeUnusable(`The ${role} ${path} ${problem}. ${advice}`, cause)
+}
 
 /** A newer executable has migrated the store. `known` is the latest version that this one knows. */
 export const schemaTooNew = (database: string, version: number, known: number): AppError =>
