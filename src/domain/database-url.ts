@@ -1,3 +1,5 @@
+import { orUndefined } from './error.ts'
+
 /** How much of a connection is protected, weakest first (https://www.postgresql.org/docs/current/libpq-ssl.html). */
 const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const
 
@@ -40,7 +42,8 @@ export const looksLikeServer = (text: string): boolean =>
  * that begins with a slash is the folder of a unix socket. Returns the rule that the text breaks, if it breaks one.
  */
 export function parsePostgresUrl(text: string): PostgresAddress | string {
-  const parts = URL.canParse(text) ? partsOf(new URL(text)) : undefined
+  // A text that is no URL throws, and so does a percent sign that begins no encoding.
+  const parts = orUndefined(() => partsOf(new URL(text)))
   if (parts === undefined) {
     // The message has no example with an at sign: `hidePasswords` would cut it.
     return 'a URL with a user, one host and a database, in which special characters are percent-encoded'
@@ -72,21 +75,16 @@ export const isLocal = ({ host }: PostgresAddress): boolean =>
   host.startsWith('/') || host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 
 function partsOf({ username, password, hostname, port, pathname, searchParams, hash }: URL) {
-  try {
-    const [user, host, database] = [username, hostname, pathname.slice(1)].map(decodeURIComponent)
-    if (!user || !host || !database || host.includes(',') || hash !== '') return undefined
-    // This is the rest of a password whose at sign and slash were not percent-encoded.
-    if (/[/:@]/.test(pathname.slice(1))) return undefined
-    return {
-      user,
-      password: decodeURIComponent(password),
-      host: host.replace(/^\[(.*)\]$/, '$1'),
-      port: port === '' ? PORT : Number(port),
-      database,
-      query: searchParams,
-    }
-  } catch {
-    // A percent sign does not begin an encoding.
-    return undefined
+  const [user, host, database] = [username, hostname, pathname.slice(1)].map(decodeURIComponent)
+  if (!user || !host || !database || host.includes(',') || hash !== '') return undefined
+  // This is the rest of a password whose at sign and slash were not percent-encoded.
+  if (/[/:@]/.test(pathname.slice(1))) return undefined
+  return {
+    user,
+    password: decodeURIComponent(password),
+    host: host.replace(/^\[(.*)\]$/, '$1'),
+    port: port === '' ? PORT : Number(port),
+    database,
+    query: searchParams,
   }
 }
