@@ -61,11 +61,11 @@ export function prepareThreads(count: number, options: ThreadsOptions) {
     /** Ends all threads within the time of the drain. Returns how many requests were cut. */
     async stop(stop: Stop): Promise<number> {
       clearTimeout(timer)
-      const stopping = Promise.all(threads.map((thread) => thread.stop(stop)))
+      const stopping = this.ask({ call: 'stop', argument: stop })
       await Promise.race([stopping, Bun.sleep(stop.drainMs + LATE_MAX_MS)])
       for (const thread of threads) thread.end()
       const cuts = await stopping
-      return cuts.reduce((sum, cut) => sum + cut, 0)
+      return cuts.reduce<number>((sum, cut) => sum + Number(cut ?? 0), 0)
     },
   }
 }
@@ -99,13 +99,5 @@ function startThread(start: ThreadStart, { writeLines, onFailure, onThreadEnd }:
       worker.postMessage({ id: asked, order }, ports)
     })
   void ask({ start }, [start.share.port])
-  return {
-    ask,
-    end,
-    async stop(stop: Stop): Promise<number> {
-      const cut = await ask({ call: 'stop', argument: stop })
-      end()
-      return Number(cut ?? 0)
-    },
-  }
+  return { ask, end }
 }
