@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Command } from '@commander-js/extra-typings'
 import { AppError } from '../../domain/error.ts'
 import type { ConflictRule } from '../../domain/plant.ts'
-import type { PlantImport } from '../../store/engine.ts'
+import type { ExistingLine, PlantImport } from '../../store/engine.ts'
 import { engineOf } from '../../store/open.ts'
 import { defineCommand } from '../command.ts'
 import { type Input, openInput } from '../input.ts'
@@ -42,7 +42,7 @@ export const importCommand = (program: Command, io: Io) =>
       const importAll = (signal: AbortSignal) =>
         tools.importPlants(rule, io, async (target) => {
           await requireNone(checkLines(job, target, signal, io), job, io)
-          if (rule === 'fail') await requireNone(findExisting(target), job, io)
+          if (rule === 'fail') await requireNone(Iterator.from(target.findExisting()).map(refuseExisting), job, io)
           await storeLines(job, target, signal, io)
         })
       await runUntilSignal(io, importAll, () => describeStored(job))
@@ -88,12 +88,9 @@ async function* checkLines(job: ImportJob, target: PlantImport, signal: AbortSig
   }
 }
 
-/** Yields the same for lines with the user and the id of a stored plant. */
-function* findExisting(target: PlantImport): Generator<string> {
-  for (const { line, user, id } of target.findExisting()) {
-    yield `line ${line}: the user ${user} has plant ${id} already.`
-  }
-}
+/** The same for a line with the user and the id of a stored plant. */
+const refuseExisting = ({ line, user, id }: ExistingLine): string =>
+  `line ${line}: the user ${user} has plant ${id} already.`
 
 /** Throws if lines are refused. Before that it prints the first of the refusals. */
 async function requireNone(refusals: AsyncIterable<string> | Iterable<string>, job: ImportJob, { tell }: Io) {
