@@ -69,7 +69,9 @@ function otherMethods(routes: readonly InternalRoute[]) {
   const app = new Elysia({ name: 'otherMethods' })
   for (const [path, taken] of Map.groupBy(routes, (route) => route.path)) {
     const hook = { parse: 'none', beforeHandle: taken.flatMap(({ hooks }) => hooks.beforeHandle ?? []) } as const
-    const headers = { allow: allowOf(taken.map(({ method }) => method)) }
+    // Elysia answers HEAD wherever there is a GET.
+    const methods = taken.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+    const headers = { allow: [...new Set([...methods, 'OPTIONS'])].join(', ') }
     const refuse = ({ request }: { readonly request: Request }) => {
       contextOf(request).error = 'method_not_allowed'
       return errorResponse('method_not_allowed', '', headers)
@@ -78,7 +80,3 @@ function otherMethods(routes: readonly InternalRoute[]) {
   }
   return app
 }
-
-/** Elysia answers HEAD wherever there is a GET. */
-const allowOf = (methods: readonly string[]): string =>
-  [...new Set([...methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])), 'OPTIONS'])].join(', ')
