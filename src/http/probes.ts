@@ -8,10 +8,8 @@ const READINESS_MAX_AGE_MS = 1000
 
 const ok = () => respond('{"status":"ok"}')
 
-type ProbeOptions = Pick<AppOptions, 'store' | 'lifecycle' | 'nowMs'>
-
 /** Whether the process is up, and whether it can serve. The probes need no token. */
-export const probes = ({ store, lifecycle, nowMs }: ProbeOptions) => {
+export const probes = ({ store, lifecycle, nowMs }: Pick<AppOptions, 'store' | 'lifecycle' | 'nowMs'>) => {
   let checkedAtMs = Number.NEGATIVE_INFINITY
   let checked: Promise<void> | undefined
   // Threads have different monotonic clocks, so they share the time of day, which may jump either way.
@@ -27,7 +25,7 @@ export const probes = ({ store, lifecycle, nowMs }: ProbeOptions) => {
       })
     // No client can force an fsync with every request.
     if (isRecent(lifecycle.readyAtMs[0])) return ok()
-    if (checked === undefined || !isRecent(checkedAtMs)) {
+    if (!isRecent(checkedAtMs)) {
       checkedAtMs = nowMs()
       checked = check(checkedAtMs)
     }
