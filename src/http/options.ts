@@ -15,7 +15,12 @@ export interface AppOptions {
   readonly logsAddresses: boolean
   readonly trustedProxies: readonly TrustedProxy[]
   readonly statistics: RequestStatistics | undefined
-  readonly lifecycle: Lifecycle
+  readonly lifecycle: {
+    /** True from the first signal on: the server is about to end. */
+    isDraining: boolean
+    /** When the last check began that found the store ready, in Unix milliseconds. All threads share this one number. */
+    readonly readyAtMs: Float64Array
+  }
   /** Whose JWTs the service accepts beside its own tokens. */
   readonly provider: IdentityProvider | undefined
   readonly usesTls: boolean
@@ -45,13 +50,6 @@ export interface IdentityProvider {
   verify(text: string): Promise<VerifiedJwt>
 }
 export type VerifiedJwt = Omit<Caller, 'userId' | 'userBlockedAtMs'>
-
-export interface Lifecycle {
-  /** True from the first signal on: the server is about to end. */
-  isDraining: boolean
-  /** When the last check began that found the store ready, in Unix milliseconds. All threads share this one number. */
-  readonly readyAtMs: Float64Array
-}
 
 /** How many requests a token may send to this process. Other processes count by themselves. */
 export interface RateLimit {

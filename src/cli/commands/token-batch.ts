@@ -67,9 +67,7 @@ export async function createBatch(store: Store, requests: readonly Request[], js
   await runUntilSignal(io, createAll, stoppedText)
 }
 
-type Created = NewToken & { readonly text: string }
-
-const toRow = ({ text, ...token }: Created) => ({ token: text, ...fieldsOf(token) })
+const toRow = ({ text, ...token }: NewToken & { readonly text: string }) => ({ token: text, ...fieldsOf(token) })
 
 const toText = (rows: readonly ReturnType<typeof toRow>[]): string =>
   rows.map(({ user, token }) => `${user} ${token}\n`).join('')
