@@ -47,9 +47,8 @@ export interface AppOptions {
 /** Verifies JWTs. It rejects with `token_invalid`, or with `store_busy` while there are no keys. */
 export interface IdentityProvider {
   readonly issuer: string
-  verify(text: string): Promise<VerifiedJwt>
+  verify(text: string): Promise<Omit<Caller, 'userId' | 'userBlockedAtMs'>>
 }
-export type VerifiedJwt = Omit<Caller, 'userId' | 'userBlockedAtMs'>
 
 /** How many requests a token may send to this process. Other processes count by themselves. */
 export interface RateLimit {

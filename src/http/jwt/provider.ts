@@ -1,7 +1,7 @@
 import { type JWTPayload, jwtVerify } from 'jose'
 import { AppError } from '../../domain/error.ts'
 import { providerUserName, type Scope } from '../../domain/token.ts'
-import type { AppOptions, IdentityProvider, VerifiedJwt } from '../options.ts'
+import type { AppOptions, IdentityProvider } from '../options.ts'
 import { fetchKeys, readKeyFile, watchKeys } from './keys.ts'
 
 export const JWT_MAX_LENGTH = 8192
@@ -32,7 +32,7 @@ export function identityProvider(
   const keys = watchKeys((signal) => (keyFile === undefined ? fetchKeys(issuer, signal) : readKeyFile(keyFile)), parts)
   const options = { issuer, audience, algorithms: ALGORITHMS, requiredClaims: ['exp'], clockTolerance: LEEWAY_S }
 
-  const check = async (text: string): Promise<VerifiedJwt> => {
+  const check = async (text: string) => {
     if (text.length > JWT_MAX_LENGTH || !COMPACT.test(text)) throw new Error('it is no compact JWS of at most 8 KiB')
     const atMs = parts.nowMs()
     const { protectedHeader, payload } = await jwtVerify(text, keys, { ...options, currentDate: new Date(atMs) })
