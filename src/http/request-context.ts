@@ -12,11 +12,9 @@ export interface RequestContext {
   readonly startedMs: number
   /** The address of the client, if the log shows it. */
   readonly remoteAddress: string | undefined
-  /** The operation that the request asks for. */
   operation: string
   /** The token of the request, once the server has accepted it. */
   caller: Caller | undefined
-  /** The error that the request got. */
   error: HttpErrorKind | undefined
   /** Resolves to the bytes of a streamed body at its end, also if the client goes away; `undefined` for any other answer. */
   streamEnd: Promise<number> | undefined

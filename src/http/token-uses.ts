@@ -3,7 +3,6 @@ import type { Store } from '../domain/store.ts'
 import type { Caller, TokenId } from '../domain/token.ts'
 import type { Logger } from '../log.ts'
 
-/** How often the server writes the uses of tokens. */
 const FLUSH_EVERY_MS = 5000
 
 /** The store gets a token's last use at most this often. So "last used" is exact to this. */
@@ -43,7 +42,6 @@ export function recordTokenUses(store: Pick<Store, 'touchTokens'>, log: Logger, 
       token.lastUsedAtMs = atMs
       unwritten.set(id, atMs)
     },
-    /** Writes all uses that are not written yet. */
     flush,
     stop: () => clearInterval(timer),
   }

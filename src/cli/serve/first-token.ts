@@ -6,7 +6,6 @@ import type { Settings } from '../command.ts'
 import type { Io } from '../io.ts'
 import type { AnsweringParts } from './answering.ts'
 
-/** The user of the first token. */
 const FIRST_USER = 'me'
 
 /** Failures that pass: the store cannot be reached, is locked, or has no space. */

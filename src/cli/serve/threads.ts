@@ -49,7 +49,6 @@ export function prepareThreads(count: number, options: ThreadsOptions) {
   let threads: readonly ReturnType<typeof startThread>[] = []
   let timer: Timer | undefined
   return {
-    /** Starts the threads a moment later. */
     start(makeStart: () => Omit<ThreadStart, 'number'>): void {
       timer = setTimeout(() => {
         const numbers = Array.from({ length: count }, (_, index) => index + 1)

@@ -25,7 +25,6 @@ const COMMON_ERRORS = [
 
 const COMMON_HEADERS = ['X-Request-Id', 'X-Content-Type-Options', 'Cache-Control']
 
-/** A success of an operation. */
 interface Success extends Pick<OpenAPIV3.ResponseObject, 'description' | 'links'> {
   readonly body: TSchema
   /** The headers that other answers do not carry. */
