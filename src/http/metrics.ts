@@ -68,7 +68,8 @@ export function threadMetrics(sources: MetricSources): (measured?: Partial<Measu
   // The lag is first known after it was first read.
   void ofLibrary.getMetricsAsJSON()
   return async (measured = {}) => {
-    const connections = await sources.http.connections?.()
+    // Without a free descriptor, the system cannot be asked.
+    const connections = await sources.http.connections?.().catch(() => undefined)
     const metrics = Object.entries(metricsOf(sources, measured, connections)).filter(
       ([name]) => name !== KEYS_FAILED || sources.http.keyFailures !== undefined,
     )

@@ -25,7 +25,7 @@ export async function serveOthers(plants: number, under: readonly string[] = [])
   const db = await makeTestDatabase()
   const { database, token } = db
   addPlants(database, plants)
-  const server = await db.serve(QUIET, { under })
+  const server = await db.serve([...QUIET, '--metrics-listen', '127.0.0.1:0'], { under })
   const others = await Promise.all(Array.from({ length: OTHERS }, () => openConnection(server.port)))
   let nextId = FIRST_ID
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { SLOW_READER_S } from '../../src/http/server.ts'
 import { IS_LONG } from '../support/long.ts'
+import { metricsUrlOf, scrape, seriesOf } from '../support/metrics.ts'
 import { formatRequest } from '../support/paced-requests.ts'
 import { countDescriptors, countOpen, descriptorsMax, PROCESS_TOOLS, peakMib, residentMib } from '../support/process.ts'
 import { type Connection, openConnection } from '../support/raw-connection.ts'
@@ -154,7 +155,7 @@ describe.skipIf(lacks(PROCESS_TOOLS))('more connections than descriptors', () =>
     ROUNDS_TIMEOUT_MS,
   )
 
-  test('do not keep a server from its first write', async () => {
+  test('keep neither a server from its first write nor scrapers from its metrics', async () => {
     await using service = await serveOthers(0, LIMIT)
     const [other] = service.others
     // The kernel hands a connection over with its first bytes.
@@ -163,11 +164,14 @@ describe.skipIf(lacks(PROCESS_TOOLS))('more connections than descriptors', () =>
     const opened = () => countOpen(service.server.pid, `${service.database}-wal`)
     await until('all have opened the WAL', () => opened() === THREADS + 1)
     await untilAtRest(service.server.pid)
+    // This connection stays open.
+    await fetch(`${metricsUrlOf(service.server)}/healthz`)
     using _held = await hold(service, [waiting()])
 
     const startMs = performance.now()
     expect(await service.create(other)).toBe(200)
     expect(performance.now() - startMs).toBeLessThan(ACCEPT_LIMIT_MS + SLACK_MS)
+    expect(seriesOf(await scrape(service.server), 'plantstore_http_connections')).toEqual({})
   })
 })
 
