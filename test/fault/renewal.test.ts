@@ -16,12 +16,12 @@ const CONNECTIONS = 40
 const CLIENTS = 8
 
 /** A server with three threads, and the files of its certificate. */
-async function serveTls() {
+async function serveTls(more: readonly string[] = []) {
   const folder = makeFolder()
   const renew = (days = 30) => makeCertificate(folder.path, 'own', { days })
   const { certPath, keyPath } = await renew()
   const flags = ['--threads', '3', '--tls-cert', certPath, '--tls-key', keyPath, '--metrics-listen', '127.0.0.1:0']
-  const service = await serveDatabase([...flags, '--log-format', 'json', '--access-log', 'off'])
+  const service = await serveDatabase([...flags, ...more, '--log-format', 'json', '--access-log', 'off'])
   const { server } = service
   const count = () => server.stdout().split(RENEWED).length - 1
   return {
@@ -32,6 +32,13 @@ async function serveTls() {
       const before = count()
       server.signal('SIGHUP')
       await until(RENEWED, () => count() > before)
+    },
+    /** Sends SIGTERM and then SIGHUP, and waits for the line that says what came of the latter. */
+    async hangUpWhileItEnds(): Promise<void> {
+      server.signal('SIGTERM')
+      await until('the server ends', () => server.stdout().includes('"msg":"ending"'))
+      server.signal('SIGHUP')
+      await until('it says so', () => server.stdout().includes('the certificate stays as it is'))
     },
     async [Symbol.asyncDispose]() {
       await service[Symbol.asyncDispose]()
@@ -85,16 +92,22 @@ describe.skipIf(lacks(OPENSSL))('SIGHUP of a server with TLS and three threads',
     const held = request({ ...to, method: 'POST', path: '/plants', headers })
     held.write('{"id":1,"na')
     await once(held, 'socket').then(([socket]) => socket.authorized || once(socket, 'secureConnect'))
-    server.signal('SIGTERM')
-    await until('the server ends', () => server.stdout().includes('"msg":"ending"'))
 
-    server.signal('SIGHUP')
-    await until('it says so', () => server.stdout().includes('the certificate stays as it is'))
+    await service.hangUpWhileItEnds()
 
     expect(daysShown(server.port)).rejects.toThrow('ECONNREFUSED')
     held.end('me":"Fern"}')
     const [answer] = await once(held, 'response')
     expect([answer.statusCode, await server.ended()]).toEqual([200, 0])
+  })
+
+  test('closes no listener while a server that ends waits for load balancers', async () => {
+    await using service = await serveTls(['--drain-wait', '4s'])
+    await service.hangUp()
+
+    await service.hangUpWhileItEnds()
+
+    expect(await daysOnAll(service.server.port)).toEqual(new Set([30]))
   })
 
   test(

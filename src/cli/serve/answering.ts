@@ -81,9 +81,10 @@ export async function startAnswering({ options, ...parts }: AnsweringParts, addr
     },
     /** Goes on with the renewed certificate alone, or with the old one. Requests in progress are answered. */
     settle(isRenewed: boolean): void {
+      if (renewed === undefined) return
       const old = isRenewed ? server : renewed
-      if (isRenewed && renewed !== undefined) server = renewed
-      if (old === undefined) return
+      if (isRenewed) server = renewed
+      renewed = undefined
       void old.stop().then(() => running.delete(old))
     },
     /**
