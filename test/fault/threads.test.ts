@@ -4,7 +4,7 @@ import { makeDatabase, serveDatabase } from '../cli/support/database.ts'
 import { COMMAND, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { AUDIENCE, startIssuer } from '../support/issuer.ts'
-import { scrape, scrapeUntil, seriesOf } from '../support/metrics.ts'
+import { type Series, scrape, scrapeUntil, seriesOf } from '../support/metrics.ts'
 import { formatRequest, openConnections } from '../support/paced-requests.ts'
 import { freePort } from '../support/postgres-system.ts'
 import { startProgram } from '../support/program.ts'
@@ -154,10 +154,34 @@ test('the metrics count the connections of each thread, and a server without tim
 
   const byThread = seriesOf(all, 'plantstore_http_connections', { isNonZero: true })
   expect(Object.keys(byThread).sort()).toEqual(['thread="0"', 'thread="1"', 'thread="2"'])
-  expect(Object.values(byThread).reduce((sum, count) => sum + count)).toBe(CONNECTIONS)
+  expect(sumOf(byThread)).toBe(CONNECTIONS)
   expect(await server.end()).toBe(0)
   expect(server.stdout()).toContain(`"requests":${CONNECTIONS},"msg":"requests were cut`)
 })
+
+test('no counter falls while a server waits for a request', async () => {
+  await using service = await serveDatabase(['--threads', `${THREADS}`, '--metrics-listen', '127.0.0.1:0', ...QUIET])
+  const { server, token } = service
+  await untilThreads(server.port, THREADS)
+  const connections = await openConnections(server.port, CONNECTIONS)
+  const connectionsNow = async () => seriesOf(await scrape(server), 'plantstore_http_connections')
+  let ofMainThread: Connection | undefined
+  for (const connection of connections) {
+    await connection.request(formatRequest('GET', '/plants?limit=1', token))
+    if (ofMainThread === undefined && (await connectionsNow())['thread="0"'] === 1) ofMainThread = connection
+  }
+  await ofMainThread?.send(formatRequest('POST', '/plants', token, { id: 1, name: 'Fern' }).slice(0, -5))
+  await scrapeUntil(server, (now) => now.plantstore_http_requests_in_flight === 1)
+
+  server.signal('SIGTERM')
+  await until('one connection is left', async () => sumOf(await connectionsNow()) === 1)
+
+  const all = await scrape(server)
+
+  expect(all['plantstore_http_requests_total{operation="listPlants",status="200"}']).toBe(CONNECTIONS)
+})
+
+const sumOf = (series: Series) => Object.values(series).reduce((sum, value) => sum + value)
 
 test('a server starts although somebody holds the name of its lock', async () => {
   const port = freePort()
@@ -194,17 +218,28 @@ testRounds(
   },
 )
 
-test('a thread that ends by itself ends the server with exit code 3, and the log says which', async () => {
+test.each([
+  // The first message of a thread that answers says that it listens.
+  ['ends by itself', `this.addEventListener('message', () => this.terminate())`, 'it has ended'],
+  [
+    'cannot open the database',
+    `this.postMessage = (message, ports) => {
+       message.order.start.share.path = '/nothing'
+       super.postMessage(message, ports)
+     }`,
+    'SQLiteError: unable to open database file',
+  ],
+])('a thread that %s ends the server with exit code 3, and the log says which', async (_, fault, reason) => {
   using folder = makeFolder()
   const preload = join(folder.path, 'preload.ts')
-  // The first message of a thread that answers says that it listens.
   await Bun.write(
     preload,
     `const Real = Worker
      globalThis.Worker = class extends Real {
        constructor(url) {
          super(url)
-         if (String(url).includes('http-thread')) this.addEventListener('message', () => this.terminate())
+         if (!String(url).includes('http-thread')) return
+         ${fault}
        }
      }`,
   )
@@ -216,5 +251,5 @@ test('a thread that ends by itself ends the server with exit code 3, and the log
   const { stdout, exitCode } = await ended
 
   expect(exitCode).toBe(3)
-  expect(stdout).toContain('"thread":1,"reason":"it has ended","msg":"a thread that answers requests has failed')
+  expect(stdout).toContain(`"thread":1,"reason":"${reason}","msg":"a thread that answers requests has failed`)
 })

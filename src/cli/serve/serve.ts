@@ -98,7 +98,7 @@ async function serve(options: ServeOptions, io: Io): Promise<void> {
 
 /** Opens the store, serves it and its metrics, and closes it. */
 async function serveStore(serving: Serving): Promise<void> {
-  const { options, endings, log, io } = serving
+  const { options, endings, log, io, threads } = serving
   const { metricsListen } = options
   const hasProvider = options.jwtIssuer !== undefined
   const statistics = metricsListen && { http: countRequests(hasProvider), writes: countWrites() }
@@ -118,6 +118,7 @@ async function serveStore(serving: Serving): Promise<void> {
     using _metrics = statistics && (await serveMetrics(metricsListen, { ...statistics, ...facts }, serving))
     await runService(serving, store, statistics?.http)
   } finally {
+    threads.end()
     await store.close()
   }
 }

@@ -22,11 +22,12 @@ type ThreadCall =
   | { readonly call: 'prepare'; readonly argument: Tls }
   | { readonly call: 'settle'; readonly argument: boolean }
 
-/** A message from a thread: the answer to the message with that id, lines of the log, or why the store has failed. */
+/** A message from a thread: the answer to the message with that id, lines of the log, or why the store or the thread has failed. */
 export type ThreadSent =
   | { readonly id: number; readonly answer: unknown }
   | { readonly lines: string }
   | { readonly failure: string }
+  | { readonly error: string }
 
 /** The threads start after this time, together with the thread that writes, so that the first requests do not wait for them. */
 const START_DELAY_MS = 50
@@ -57,14 +58,17 @@ export function prepareThreads(count: number, options: ThreadsOptions) {
     },
     /** The answers of all threads. A thread that has ended answers `undefined`. */
     ask: (order: ThreadCall) => Promise.all(threads.map((thread) => thread.ask(order))),
-    /** Ends all threads within the time of the drain. Returns how many requests were cut. */
+    /** Has all threads answer no more requests, within the time of the drain. Returns how many requests were cut. */
     async stop(stop: Stop): Promise<number> {
       clearTimeout(timer)
-      const stopping = this.ask({ call: 'stop', argument: stop })
-      await Promise.race([stopping, Bun.sleep(stop.drainMs + LATE_MAX_MS)])
+      const late = Bun.sleep(stop.drainMs + LATE_MAX_MS)
+      const cuts = threads.map((thread) => Promise.race([thread.ask({ call: 'stop', argument: stop }), late]))
+      return (await Promise.all(cuts)).reduce<number>((sum, cut) => sum + Number(cut ?? 0), 0)
+    },
+    /** Ends all threads. Until then they are asked for metrics, so that no counter falls. */
+    end(): void {
+      clearTimeout(timer)
       for (const thread of threads) thread.end()
-      const cuts = await stopping
-      return cuts.reduce<number>((sum, cut) => sum + Number(cut ?? 0), 0)
     },
   }
 }
@@ -86,6 +90,7 @@ function startThread(start: ThreadStart, { writeLines, onFailure, onThreadEnd }:
   worker.onmessage = ({ data }: MessageEvent<ThreadSent>) => {
     if ('lines' in data) return writeLines(data.lines)
     if ('failure' in data) return onFailure(data.failure)
+    if ('error' in data) return end(data.error)
     unanswered.get(data.id)?.(data.answer)
     unanswered.delete(data.id)
   }
