@@ -1,8 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { cpSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { makeFolder } from '../../support/folder.ts'
 import { createUser } from '../fixtures.ts'
 import {
   copyAsKilled,
@@ -67,27 +65,6 @@ describe('a file that is not our database is refused in one line, and nothing is
     const { [allowed]: _allowed, ...after } = snapshot(files.folder)
     expect(after).toEqual(before)
   })
-})
-
-const IN_SPACE = 'ends in white space: leave it out, or rename the file.'
-/** Paths where no database can be, and the message of each, in which `DIR` is its directory. */
-const PATHS: readonly (readonly [name: string, message: string])[] = [
-  ['missing/plantstore.db', 'The directory DIR does not exist: create it.'],
-  ['file/plantstore.db', 'DIR is not a directory: name a file inside one.'],
-  ['file/deeper/plantstore.db', 'The directory DIR does not exist: create it.'],
-  ['plantstore.db\r', String.raw`The path "DIR/plantstore.db\r" ${IN_SPACE}`],
-  ['plantstore.db ', `The path "DIR/plantstore.db " ${IN_SPACE}`],
-  ['plantstore.db\u00a0', `The path "DIR/plantstore.db\u00a0" ${IN_SPACE}`],
-]
-
-test.each(PATHS)('a path where no database can be is refused in one line: %j', async (name, message) => {
-  using folder = makeFolder()
-  writeFileSync(join(folder.path, 'file'), 'text')
-  const before = snapshot(folder.path)
-  const path = join(folder.path, name)
-
-  expect(await refusalOf(path)).toBe(message.replace('DIR', dirname(path)))
-  expect(snapshot(folder.path)).toEqual(before)
 })
 
 describe('a database that only looks foreign or damaged opens', () => {
