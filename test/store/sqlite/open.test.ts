@@ -1,11 +1,9 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
-import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
 import { LOCK_MAX_WAIT_MS } from '../../../src/store/group-queue.ts'
 import { openImmutable, openReader, openWriter } from '../../../src/store/sqlite/driver.ts'
 import { SLACK_MS } from '../../support/slack.ts'
-import { createUser } from '../fixtures.ts'
-import { makeDatabase, makeDatabaseFolder, openForTest, queryAll, refusalOf } from './files.ts'
+import { makeDatabase, makeDatabaseFolder, refusalOf } from './files.ts'
 
 const SAFE = { trusted_schema: 0, cell_size_check: 1 }
 const WAITS = { ...SAFE, busy_timeout: LOCK_MAX_WAIT_MS }
@@ -26,27 +24,6 @@ test.each<[string, (path: string) => Database, Readonly<Record<string, string | 
     Object.fromEntries(values.map(([name, value]) => [name, typeof value === 'bigint' ? Number(value) : value])),
   ).toEqual(pragmas)
   if (!('synchronous' in pragmas)) expect(() => db.run('create table notes (text)')).toThrow('readonly')
-})
-
-test('other programs find strict tables, ids as integers and absent tags as null', async () => {
-  using files = makeDatabaseFolder()
-  await using opened = await openForTest(files.path)
-  const user = await createUser(opened.store, 'me')
-  await opened.store.createPlant(user, { id: INT64_MIN, name: 'Fern', tag: 'indoor' })
-  await opened.store.createPlant(user, { id: INT64_MAX, name: '🌱' })
-
-  const rows = queryAll(
-    files.path,
-    `select users.name, plants.id, typeof(plants.id), plants.name, tag
-     from plants join users on users.id = user_id order by plants.id`,
-  )
-
-  const strict = `select name from pragma_table_list where schema = 'main' and strict order by name`
-  expect(queryAll(files.path, strict).flat()).toEqual(['last_backup', 'plants', 'tokens', 'users'])
-  expect(rows).toEqual([
-    ['me', INT64_MIN, 'integer', 'Fern', 'indoor'],
-    ['me', INT64_MAX, 'integer', '🌱', null],
-  ])
 })
 
 test.each([
