@@ -1,16 +1,6 @@
 import { expect, test } from 'bun:test'
 import { createToken } from '../fixtures.ts'
-import {
-  createPlants,
-  damageTable,
-  makeDatabase,
-  makeDatabaseFolder,
-  openForTest,
-  openWithUser,
-  runSql,
-  snapshot,
-  WAL,
-} from './files.ts'
+import { damageTable, makeDatabase, makeDatabaseFolder, openForTest, snapshot, WAL } from './files.ts'
 
 test('closing leaves the files unchanged after a damaged page was read: no checkpoint runs on a damaged database', async () => {
   using files = makeDatabaseFolder()
@@ -25,15 +15,4 @@ test('closing leaves the files unchanged after a damaged page was read: no check
 
   expect(wal).toBeString()
   expect(snapshot(files.folder)).toMatchObject({ 'plantstore.db': database, [`plantstore.db${WAL}`]: wal })
-})
-
-test('checkIntegrity lists the rows that belong to no user', async () => {
-  await using opened = await openWithUser()
-  await createPlants(opened.store, opened.user, 2)
-  // Another program does not enforce foreign keys.
-  runSql(opened.path, 'pragma foreign_keys = off', 'delete from users')
-
-  const problems = await opened.store.checkIntegrity()
-
-  expect(problems.map((line) => /plants|tokens|null/.exec(line)?.[0]).sort()).toEqual(['plants', 'plants', 'tokens'])
 })
