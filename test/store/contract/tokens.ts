@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
 import { PAGE_ROWS, type Store } from '../../../src/domain/store.ts'
-import { CREATED_AT_MS, createToken, newToken } from '../fixtures.ts'
+import { newToken } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
 import type { TestedStore } from './test-store.ts'
 
@@ -19,25 +19,5 @@ export function tokensContract({ test }: TestedStore): void {
     expect(await idsOf({ userName: '1', after: ofUser[2], limit: 2 })).toEqual(ofUser.slice(3, 5))
     expect(await idsOf({ userName: '1', after: ids.at(-1) })).toEqual([])
     expect(await rejectionOf(store.listTokens({ userName: 'you' }))).toMatchObject({ kind: 'user_not_found' })
-  })
-
-  test('rotateToken says why it refuses a token, and what to do', async ({ store }) => {
-    for (const expiresAtMs of [undefined, CREATED_AT_MS, undefined, undefined])
-      await createToken(store, 'me', { expiresAtMs })
-    await store.revokeTokens({ id: 1 }, CREATED_AT_MS)
-    await store.rotateToken(3, newToken('me'), 1000)
-    await store.rotateToken(4, newToken('me'), 0)
-
-    const messages = [1, 2, 3, 4].map(async (id) => {
-      const error = await rejectionOf(store.rotateToken(id, newToken('me'), 1000))
-      return error instanceof Error ? error.message : error
-    })
-
-    expect(await Promise.all(messages)).toEqual([
-      'Token 1 is revoked: create a new one.',
-      'Token 2 is expired: create a new one.',
-      'Token 5 replaces token 3 already: run plantstore token revoke 3 to end token 3 at once, or rotate token 5.',
-      'Token 6 replaces token 4 already: rotate token 6.',
-    ])
   })
 }
