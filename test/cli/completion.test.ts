@@ -5,7 +5,6 @@ import { nameOf } from '../support/commands.ts'
 import { runPlantstore } from '../support/executable.ts'
 import { makeIo } from '../support/io.ts'
 import { lacks } from '../support/requirement.ts'
-import { refusal } from './support/answers.ts'
 import { askShell, SETUPS } from './support/shells.ts'
 
 /** Where paths belong. Nobody but the user knows the other values that are no choices. */
@@ -53,10 +52,6 @@ const EXPECTED: ReadonlyMap<string, readonly string[]> = new Map([
 ])
 
 describe.concurrent('plantstore completion', () => {
-  test('refuses a shell that it does not know', async () => {
-    expect(await runPlantstore(['completion', 'tcsh'])).toEqual(refusal(2, 'The shell must be one of bash, zsh, fish.'))
-  })
-
   for (const setup of SETUPS) {
     test.skipIf(lacks(...setup.needs))(
       `offers exactly the commands, options, values and paths that exist, in ${setup.shell} by ${setup.by}`,
