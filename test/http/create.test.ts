@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { storedPlants, storedText } from '../support/stored.ts'
+import { readFileSync } from 'node:fs'
+import { queryAll, WAL } from '../store/sqlite/files.ts'
 import { startService } from './support/service.ts'
 import { OVER_TCP } from './support/transports.ts'
 
@@ -10,15 +11,16 @@ const HARD_BODY_BYTES = 256 * 1024
 describe.each(OVER_TCP)('createPlant, $name', (transport) => {
   test('has the plant in the database when it answers, and nothing of other properties, also not in the log', async () => {
     await using service = await startService(transport)
+    const stored = () => queryAll(service.database, 'select user_id, id, name, tag from plants order by id')
 
     await service.create({ id: 1, name: 'Fern', colour: 'chartreuse', x: { chartreuse: ['chartreuse'] } })
-    expect(await storedPlants(service.database)).toEqual([{ user_id: 1n, id: 1n, name: 'Fern' }])
+    expect(stored()).toEqual([[1n, 1n, 'Fern', null]])
     await service.create({ id: 2, name: 'Ivy', tag: '' })
-    expect((await storedPlants(service.database))[1]).toEqual({ user_id: 1n, id: 2n, name: 'Ivy', tag: '' })
+    expect(stored()[1]).toEqual([1n, 2n, 'Ivy', ''])
 
-    const stored = await storedText(service.database)
-    expect(stored).toContain('Fern')
-    expect(stored + service.logs()).not.toContain('chartreuse')
+    const files = ['', WAL].map((end) => readFileSync(service.database + end, 'latin1')).join()
+    expect(files).toContain('Fern')
+    expect(files + service.logs()).not.toContain('chartreuse')
   })
 
   test('answers a body quickly, however hard it is to parse', async () => {
