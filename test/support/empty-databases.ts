@@ -33,22 +33,9 @@ export const SQLITE: DatabaseKind = {
   async make() {
     const folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
-    const rowsOf = (text: string): unknown[][] => {
-      using db = new Database(database, { safeIntegers: true })
-      return db.prepare(text.replaceAll('@', '')).values()
-    }
     return {
       database,
-      dump: async () =>
-        existsSync(database)
-          ? {
-              users: rowsOf(SELECTS.users),
-              tokens: rowsOf(SELECTS.tokens).map(plain),
-              plants: rowsOf(SELECTS.plants),
-              lastIds: rowsOf(`select (select seq from sqlite_sequence where name = 'users'),
-                  (select seq from sqlite_sequence where name = 'tokens')`),
-            }
-          : undefined,
+      dump: async () => (existsSync(database) ? dumpFile(database) : undefined),
       async [Symbol.asyncDispose]() {
         folder[Symbol.dispose]()
       },
@@ -80,6 +67,19 @@ export const POSTGRES: DatabaseKind = {
       [Symbol.asyncDispose]: made[Symbol.asyncDispose],
     }
   },
+}
+
+/** All contents of a database file. */
+export function dumpFile(database: string): Dump {
+  using db = new Database(database, { safeIntegers: true })
+  const rowsOf = (text: string): unknown[][] => db.prepare(text.replaceAll('@', '')).values()
+  return {
+    users: rowsOf(SELECTS.users),
+    tokens: rowsOf(SELECTS.tokens).map(plain),
+    plants: rowsOf(SELECTS.plants),
+    lastIds: rowsOf(`select (select seq from sqlite_sequence where name = 'users'),
+      (select seq from sqlite_sequence where name = 'tokens')`),
+  }
 }
 
 /** The drivers return bytes as different types. */
