@@ -12,13 +12,18 @@ interface StoreOptions extends OpenOptions {
   readonly makeDatabase: () => Promise<{ readonly url: string } & AsyncDisposable>
   /** Within this time the versions of the store show what another process has changed. */
   readonly othersSeenWithinMs: number
+  /** A failure fails the test if left out. */
+  readonly onFailure?: (error: AppError) => void
 }
 
 /** An implementation of `Store` for the suites: real databases, each empty and gone after its use. */
 export type StoreUnderTest = ReturnType<typeof storeUnderTest>
 export type OpenStore = Awaited<ReturnType<StoreUnderTest['open']>>
 
-const storeUnderTest = (name: string, { makeDatabase, othersSeenWithinMs, ...options }: StoreOptions) => ({
+const storeUnderTest = (
+  name: string,
+  { makeDatabase, othersSeenWithinMs, onFailure = failTest, ...options }: StoreOptions,
+) => ({
   name,
   othersSeenWithinMs,
   /** Opens an empty store. */
@@ -27,7 +32,7 @@ const storeUnderTest = (name: string, { makeDatabase, othersSeenWithinMs, ...opt
     const opened: Store[] = []
     /** Opens the same store once more, as another process would, maybe with another quota or an identity provider. */
     const reopen = async (other: Pick<OpenOptions, 'quotaPlants' | 'hasProvider'> = {}): Promise<Store> => {
-      const store = await openStore(database.url, failTest, { ...options, ...wanted, ...other })
+      const store = await openStore(database.url, onFailure, { ...options, ...wanted, ...other })
       opened.push(store)
       return store
     }
@@ -71,9 +76,9 @@ export const POSTGRES_STORES: readonly StoreUnderTest[] = lacks(POSTGRES_SERVER)
       }),
     ]
 
-/** Every implementation of `Store`. */
-export const STORES: readonly StoreUnderTest[] = [...SQLITE_STORES, ...POSTGRES_STORES]
+/** SQLite for tests in which the store may fail. */
+export const FAILING_STORE = storeUnderTest('SQLite', { ...SQLITE, onFailure() {} })
 
-const failTest = (error: AppError): never => {
+function failTest(error: AppError): never {
   throw error
 }

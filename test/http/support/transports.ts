@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import type { Store } from '../../../src/domain/store.ts'
 import { createApp } from '../../../src/http/app.ts'
 import { identityProvider, type ProviderPolicy } from '../../../src/http/jwt/provider.ts'
@@ -7,11 +6,9 @@ import { listen } from '../../../src/http/server.ts'
 import { readCertificate, readTls, type TlsFiles } from '../../../src/http/tls.ts'
 import { createLogger } from '../../../src/log.ts'
 import type { OpenOptions } from '../../../src/store/engine.ts'
-import { openStore } from '../../../src/store/open.ts'
 import { appOptions, LISTEN_OPTIONS } from '../../support/app.ts'
 import { EXECUTABLE, serve } from '../../support/executable.ts'
-import { makeFolder } from '../../support/folder.ts'
-import { type OpenStore, POSTGRES_STORES, SQLITE_STORES } from '../../support/stores.ts'
+import { FAILING_STORE, type OpenStore, POSTGRES_STORES, SQLITE_STORES } from '../../support/stores.ts'
 
 /** How a service under test is reached. */
 export interface Transport {
@@ -165,24 +162,7 @@ export const STORES_ON_SOCKETS = SOCKET_TRANSPORTS.flatMap((transport) =>
 export type ServiceStore = Pick<OpenStore, 'store' | 'database' | 'reopen'> & AsyncDisposable
 
 /** Opens a SQLite database in a folder of its own. */
-export async function openDatabase(options: StoreOptions = {}): Promise<ServiceStore> {
-  const folder = makeFolder()
-  const database = join(folder.path, 'plantstore.db')
-  const opened: Store[] = []
-  const reopen = async () => {
-    opened.push(await openStore(database, () => {}, options))
-    return opened.at(-1) as Store
-  }
-  return {
-    store: await reopen(),
-    database,
-    reopen,
-    async [Symbol.asyncDispose]() {
-      for (const store of opened) await store.close()
-      folder[Symbol.dispose]()
-    },
-  }
-}
+export const openDatabase = (options: StoreOptions = {}): Promise<ServiceStore> => FAILING_STORE.open(options)
 
 /** The app with all that it logs. */
 function assemble(store: Store, { overrideStore, app, jwt, ...options }: ServiceOptions) {
