@@ -108,25 +108,29 @@ export async function administer<T>(url: string, work: (sql: SQL) => Promise<T>)
   }
 }
 
-/** Locks tables until `release`. Resolves when it has the lock. */
-export async function lockTables(url: string, tables: string, mode = 'access exclusive') {
-  const locked = Promise.withResolvers<void>()
+/** Runs a statement in a transaction that lasts until it commits by `release`. */
+export async function runUncommitted(url: string, statement: string) {
+  const done = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
-  const locking = administer(url, (sql) =>
+  const running = administer(url, (sql) =>
     sql.begin(async (transaction) => {
-      await transaction.unsafe(`lock table ${tables} in ${mode} mode`)
-      locked.resolve()
+      await transaction.unsafe(statement)
+      done.resolve()
       await released.promise
     }),
   )
-  await Promise.race([locked.promise, locking])
+  await Promise.race([done.promise, running])
   return {
     async release() {
       released.resolve()
-      await locking
+      await running
     },
   }
 }
+
+/** Locks tables until `release`. Resolves when it has the lock. */
+export const lockTables = (url: string, tables: string, mode = 'access exclusive') =>
+  runUncommitted(url, `lock table ${tables} in ${mode} mode`)
 
 const SELECT_WAITING = `select count(*) from pg_catalog.pg_stat_activity
   where datname = current_database() and application_name = '${APPLICATION_NAME}' and wait_event_type = 'Lock'`

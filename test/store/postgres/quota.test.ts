@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Store } from '../../../src/domain/store.ts'
 import { GROUP_MAX_WRITES } from '../../../src/store/group-queue.ts'
-import { administer, POSTGRES_SERVER, serverUrl, untilWaiting } from '../../support/postgres.ts'
+import { POSTGRES_SERVER, runUncommitted, serverUrl, untilWaiting } from '../../support/postgres.ts'
 import { startPostgresProxy } from '../../support/postgres-proxy.ts'
 import { lacks } from '../../support/requirement.ts'
 import { listIds, outcomesOf } from '../fixtures.ts'
@@ -22,7 +22,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('the quota of plants on PostgreSQL', () 
 
       const outcome = outcomesOf([store.createPlant(user, fern(2))])
       await untilWaiting(url, 1)
-      await inserting.commit()
+      await inserting.release()
 
       expect(await outcome).toEqual(['quota_exceeded'])
     },
@@ -44,7 +44,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('the quota of plants on PostgreSQL', () 
     await untilWaiting(url, 1)
     const filling = create(other, quotaPlants)
     await Promise.race([filling, untilWaiting(url, 2)])
-    await locking.commit()
+    await locking.release()
     await Promise.all([counted, filling])
     // Some creates may have waited too long.
     await create(other, quotaPlants)
@@ -81,26 +81,6 @@ describe.skipIf(lacks(POSTGRES_SERVER))('the quota of plants on PostgreSQL', () 
     expect(await listIds(store, user)).toEqual([1n, 2n])
   })
 })
-
-/** Runs a statement in a transaction that lasts until `commit`. */
-async function runUncommitted(url: string, statement: string) {
-  const done = Promise.withResolvers<void>()
-  const released = Promise.withResolvers<void>()
-  const running = administer(url, (sql) =>
-    sql.begin(async (inside) => {
-      await inside.unsafe(statement)
-      done.resolve()
-      await released.promise
-    }),
-  )
-  await Promise.race([done.promise, running])
-  return {
-    async commit() {
-      released.resolve()
-      await running
-    },
-  }
-}
 
 /** Creates, in one group, of a user who has plant 1 and may have one more. */
 const atLimit = (store: Store, user: number) => [
