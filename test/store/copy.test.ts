@@ -6,7 +6,7 @@ import type { CopyOptions, CopyTools } from '../../src/store/engine.ts'
 import { engineOf, openStore } from '../../src/store/open.ts'
 import { type ContentsOptions, copyContents, type Target } from '../../src/store/tools/contents.ts'
 import { type EmptyDatabase, POSTGRES, SQLITE } from '../support/empty-databases.ts'
-import { administer, POSTGRES_SERVER, serverUrl } from '../support/postgres.ts'
+import { administer, POSTGRES_SERVER, runScript, serverUrl } from '../support/postgres.ts'
 import { startPostgresProxy } from '../support/postgres-proxy.ts'
 import { lacks } from '../support/requirement.ts'
 import { createToken } from '../support/tokens.ts'
@@ -183,7 +183,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('a copy from PostgreSQL', () => {
       for (const { database } of [place, back]) {
         const changes = Object.entries(settings).map((setting) => change(...setting))
         const script = changes.map((each) => `alter database ${new URL(database).pathname.slice(1)} ${each}`).join('; ')
-        await administer(await serverUrl(), (sql) => sql.unsafe(script).simple())
+        await runScript(await serverUrl(), script)
       }
     }
     // Longer than the timeouts of the databases.

@@ -34,13 +34,13 @@ export async function makeDatabase({ isEmpty = false, settings = '', server = un
   const name = newName()
   if (!isEmpty && server === undefined) template ??= makeTemplate(url)
   const from = isEmpty || server !== undefined ? 'template0' : await template
-  await administer(url, (sql) => sql.unsafe(`create database ${name} template ${from} ${settings}`).simple())
+  await runScript(url, `create database ${name} template ${from} ${settings}`)
   return {
     name,
     url: urlOf(url, name),
     server: url,
     async [Symbol.asyncDispose]() {
-      await administer(url, (sql) => sql.unsafe(`drop database ${name} with (force)`).simple())
+      await runScript(url, `drop database ${name} with (force)`)
     },
   }
 }
@@ -50,7 +50,7 @@ const newName = () => `${PREFIX}_${crypto.randomUUID().replaceAll('-', '')}`
 /** A database with the schema. To copy it is faster than to migrate each database. */
 async function makeTemplate(url: string): Promise<string> {
   const name = newName()
-  await administer(url, (sql) => sql.unsafe(`create database ${name} template template0`).simple())
+  await runScript(url, `create database ${name} template template0`)
   await (await openStore(urlOf(url, name), () => {})).close()
   return name
 }
@@ -71,7 +71,7 @@ export async function borrowDatabase() {
   return {
     url,
     async [Symbol.asyncDispose]() {
-      await administer(url, (sql) => sql.unsafe(EMPTY).simple())
+      await runScript(url, EMPTY)
       free.push(url)
     },
   }
@@ -107,6 +107,10 @@ export async function administer<T>(url: string, work: (sql: SQL) => Promise<T>)
     await sql.close()
   }
 }
+
+/** Runs statements on a database beside the store. */
+export const runScript = (url: string, script: string): Promise<void> =>
+  administer(url, async (sql) => void (await sql.unsafe(script).simple()))
 
 /** Runs a statement in a transaction that lasts until it commits by `release`. */
 export async function runUncommitted(url: string, statement: string) {

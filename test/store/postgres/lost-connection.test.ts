@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { administer, POSTGRES_SERVER, serverUrl } from '../../support/postgres.ts'
+import { POSTGRES_SERVER, runScript, serverUrl } from '../../support/postgres.ts'
 import { startPostgresProxy } from '../../support/postgres-proxy.ts'
 import { lacks } from '../../support/requirement.ts'
 import { until } from '../../support/until.ts'
@@ -36,9 +36,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('if the connection is lost after the com
     const { store, user, server, name } = opened
     const cuts = opened.cutAnswerTo(MARK)
     // New connections are read-only, like those to a standby. Present ones are not.
-    await administer(server, (sql) =>
-      sql.unsafe(`alter database ${name} set default_transaction_read_only = on`).simple(),
-    )
+    await runScript(server, `alter database ${name} set default_transaction_read_only = on`)
 
     const created = await rejectionOf(store.createPlant(user, { id: 1n, name: MARK }))
 

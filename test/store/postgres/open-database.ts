@@ -1,7 +1,7 @@
 import type { Store } from '../../../src/domain/store.ts'
 import type { OpenOptions } from '../../../src/store/engine.ts'
 import { openStore } from '../../../src/store/open.ts'
-import { administer, lockTables, makeDatabase, untilWaiting } from '../../support/postgres.ts'
+import { administer, lockTables, makeDatabase, runScript, untilWaiting } from '../../support/postgres.ts'
 import { createUser } from '../fixtures.ts'
 
 interface DatabaseOptions extends OpenOptions {
@@ -22,7 +22,7 @@ export async function openDatabase({ by = (url) => url, ...options }: DatabaseOp
   }
   const store = await open()
   /** Runs SQL beside the store. */
-  const run = (script: string) => administer(url, async (sql) => void (await sql.unsafe(script).simple()))
+  const run = (script: string) => runScript(url, script)
   /** Ends the connections that wait for a lock. */
   const endWaiting = () =>
     run(`select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { OpenOptions, StoreEvent } from '../../../src/store/engine.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { BOOTSTRAP, MIGRATIONS, SCHEMA_VERSION } from '../../../src/store/postgres/schema.ts'
-import { administer, makeDatabase, POSTGRES_SERVER } from '../../support/postgres.ts'
+import { administer, lockTables, makeDatabase, POSTGRES_SERVER, runScript } from '../../support/postgres.ts'
 import { startCluster } from '../../support/postgres-cluster.ts'
 import { OWN_POSTGRES } from '../../support/postgres-system.ts'
 import { lacks } from '../../support/requirement.ts'
@@ -23,7 +23,6 @@ const OLD_ROWS = `
   update plantstore.counters set last_user_id = 1, last_token_id = 1`
 
 const open = (url: string, options?: OpenOptions) => openStore(url, failTest, options)
-const run = (url: string, script: string) => administer(url, async (sql) => void (await sql.unsafe(script).simple()))
 
 const versionsIn = (url: string) =>
   administer(url, (sql) => sql.unsafe('select version from plantstore.schema_version').values())
@@ -36,7 +35,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
     const statements = [...BOOTSTRAP, ...MIGRATIONS.flat()]
     await using database = await makeDatabase({ isEmpty: true })
     for (let done = 0; done <= statements.length; done++) {
-      await run(database.url, ['select', ...statements.slice(0, done)].join(';'))
+      await runScript(database.url, ['select', ...statements.slice(0, done)].join(';'))
 
       const refused = await rejectionOf(open(database.url, { mustExist: true }))
       const created: string[] = []
@@ -53,7 +52,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
       expect(await store.checkIntegrity()).toEqual([])
       expect(await store.listUsers()).toHaveLength(stores.length)
       await Promise.all(stores.map((each) => each.close()))
-      await run(database.url, 'drop schema plantstore cascade')
+      await runScript(database.url, 'drop schema plantstore cascade')
     }
   })
 
@@ -62,7 +61,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
     await using database = await makeDatabase({ isEmpty: true })
     for (let done = 0; done <= later.length; done++) {
       const first = [...BOOTSTRAP, ...(MIGRATIONS[0] ?? []), 'update plantstore.schema_version set version = 1']
-      await run(database.url, [...first, OLD_ROWS, ...later.slice(0, done)].join(';'))
+      await runScript(database.url, [...first, OLD_ROWS, ...later.slice(0, done)].join(';'))
 
       const store = await open(database.url, { mustExist: true })
 
@@ -71,30 +70,27 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
       expect(await store.listTokens()).toMatchObject([{ id: 1, replacedBy: undefined, userBlockedAtMs: undefined }])
       expect(await store.setUserBlock('me', 8)).toBe(true)
       await store.close()
-      await run(database.url, 'drop schema plantstore cascade')
+      await runScript(database.url, 'drop schema plantstore cascade')
     }
   })
 
   test.concurrent('lets a server listen while a migration takes long, which is not ready, and use the store after it', async () => {
     await using database = await makeDatabase({ isEmpty: true })
     const earlier = [...BOOTSTRAP, ...MIGRATIONS.slice(0, 2).flat(), 'update plantstore.schema_version set version = 2']
-    await run(database.url, [...earlier, OLD_ROWS].join(';'))
+    await runScript(database.url, [...earlier, OLD_ROWS].join(';'))
     const events: StoreEvent[] = []
     const onEvent = (event: StoreEvent) => events.push(event)
-    const { store, refused } = await administer(database.url, (sql) =>
-      sql.begin(async (transaction) => {
-        // The next migration builds an index of this table. Meanwhile the database can store plants.
-        await transaction.unsafe('lock table plantstore.tokens in row exclusive mode')
-        const opened = await open(database.url, { isServer: true, onEvent })
-        const uses = [
-          () => opened.checkReady(),
-          () => opened.listUsers(),
-          () => opened.createPlant(1, { id: 2n, name: 'Ivy' }),
-          () => opened.deletePlant(1, 1n),
-        ]
-        return { store: opened, refused: await Promise.all(uses.map((use) => rejectionOf(use()))) }
-      }),
-    )
+    // The next migration builds an index of this table. Meanwhile the database can store plants.
+    const lock = await lockTables(database.url, 'plantstore.tokens', 'row exclusive')
+    const store = await open(database.url, { isServer: true, onEvent })
+    const uses = [
+      () => store.checkReady(),
+      () => store.listUsers(),
+      () => store.createPlant(1, { id: 2n, name: 'Ivy' }),
+      () => store.deletePlant(1, 1n),
+    ]
+    const refused = await Promise.all(uses.map((use) => rejectionOf(use())))
+    await lock.release()
     await until('the store has told of it', () => events.length >= 2)
 
     const reason = { kind: 'store_failed', cause: 'the database has not been reached yet', outcomeIsUnknown: false }
@@ -111,7 +107,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
   test('says what the database does not support', async () => {
     await using database = await makeDatabase({ isEmpty: true })
     // PostgreSQL cannot lock the rows of such a view.
-    await run(
+    await runScript(
       database.url,
       `create schema plantstore; create table plantstore.kept as select 1::int8 as version;
        create view plantstore.schema_version as select version from plantstore.kept group by version`,
@@ -127,14 +123,14 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
     ['array_nulls = off, which stores a missing tag as a text', '', 'array_nulls = off', /array_nulls = off/],
   ])('refuses %s', async (_, settings, setting, message) => {
     await using database = await makeDatabase({ isEmpty: true, settings })
-    if (setting !== undefined) await run(database.url, `alter database ${database.name} set ${setting}`)
+    if (setting !== undefined) await runScript(database.url, `alter database ${database.name} set ${setting}`)
 
     expect(await rejectionOf(open(database.url))).toMatchObject(unusable(message))
   })
 
   test('refuses synchronous_commit = off with the durability full and storage, and accepts it with normal', async () => {
     await using database = await makeDatabase()
-    await run(database.url, `alter database ${database.name} set synchronous_commit = off`)
+    await runScript(database.url, `alter database ${database.name} set synchronous_commit = off`)
 
     for (const durability of ['full', 'storage'] as const) {
       expect(await rejectionOf(open(database.url, { durability }))).toMatchObject(unusable(/synchronous_commit = off/))
@@ -170,7 +166,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
       `extra_float_digits = -15`,
       `enable_indexscan = off`,
     ]) {
-      await run(database.url, `alter database ${database.name} set ${setting}`)
+      await runScript(database.url, `alter database ${database.name} set ${setting}`)
     }
     const store = await open(database.url)
     const [me] = [await createUser(store, 'me'), await createUser(store, 'Me'), await createUser(store, 'a-10')]
@@ -227,7 +223,7 @@ describe.skipIf(lacks(OWN_POSTGRES))('opening a store on a PostgreSQL server', (
   test('with a newer schema is refused, or reported once a server that was down is up', async () => {
     using cluster = await startCluster()
     await (await open(cluster.url)).close()
-    await run(cluster.url, 'update plantstore.schema_version set version = 999')
+    await runScript(cluster.url, 'update plantstore.schema_version set version = 999')
     expect(await rejectionOf(open(cluster.url))).toMatchObject(unusable(/version 999.*newer/))
     cluster.stop('fast')
     const failed = Promise.withResolvers<unknown>()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Store } from '../../../src/domain/store.ts'
 import { READS_MAX } from '../../../src/store/postgres/connections.ts'
-import { administer, lockTables, POSTGRES_SERVER, untilWaiting } from '../../support/postgres.ts'
+import { lockTables, POSTGRES_SERVER, runScript, untilWaiting } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
 import { listAll, listIds, outcomesOf } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
@@ -55,17 +55,15 @@ describe.skipIf(lacks(POSTGRES_SERVER))('reads of a PostgreSQL store', () => {
   test('that have no connection make a store not ready that can write, until they have one again', async () => {
     await using opened = await openDatabase()
     const { store, user, server, name } = opened
-    const allow = (isAllowed: boolean) =>
-      administer(server, (sql) => sql.unsafe(`alter database ${name} allow_connections ${isAllowed}`).simple())
+    const allow = (isAllowed: boolean) => runScript(server, `alter database ${name} allow_connections ${isAllowed}`)
     await store.createPlant(user, { id: 1n, name: 'Fern' })
     await listAll(store, user)
 
     await allow(false)
-    await administer(server, (sql) =>
-      sql
-        .unsafe(`select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity
-          where datname = '${name}' and query like 'select %'`)
-        .simple(),
+    await runScript(
+      server,
+      `select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity
+        where datname = '${name}' and query like 'select %'`,
     )
     const refused = await rejectionOf(store.checkReady())
     await store.createPlant(user, { id: 2n, name: 'Ivy' })

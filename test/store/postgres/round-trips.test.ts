@@ -5,7 +5,7 @@ import type { OpenOptions } from '../../../src/store/engine.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { countStatements } from '../../bench/database-server.ts'
 import { appOptions } from '../../support/app.ts'
-import { administer } from '../../support/postgres.ts'
+import { runScript } from '../../support/postgres.ts'
 import { type Cluster, startCluster } from '../../support/postgres-cluster.ts'
 import { OWN_POSTGRES } from '../../support/postgres-system.ts'
 import { lacks } from '../../support/requirement.ts'
@@ -29,7 +29,7 @@ describe.skipIf(lacks(OWN_POSTGRES))('a service on PostgreSQL', () => {
 
   beforeAll(async () => {
     cluster = await startCluster({ shared_preload_libraries: 'pg_stat_statements' })
-    await administer(cluster.url, (sql) => sql.unsafe('create extension pg_stat_statements').simple())
+    await runScript(cluster.url, 'create extension pg_stat_statements')
   })
   afterAll(() => cluster?.[Symbol.dispose]())
 
