@@ -4,7 +4,7 @@ import { providerUserName } from '../../../src/domain/token.ts'
 import type { ProviderPolicy } from '../../../src/http/jwt/provider.ts'
 import { AUDIENCE, startIssuer } from '../../support/issuer.ts'
 import { until } from '../../support/until.ts'
-import { bytesOf, type Service, startService } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
 import { type ServiceOptions, TRANSPORTS, type Transport } from '../support/transports.ts'
 
 /** A service that accepts the JWTs of an issuer. */
@@ -198,16 +198,5 @@ describe.each(TRANSPORTS)('a JWT, $name', (transport) => {
     const [, url] = /resource_metadata="(http:\/\/[^"]+)"/.exec(headers.get('www-authenticate') ?? '') ?? []
 
     expect(URL.parse(url ?? '')?.hostname).toMatch(/^(?:localhost|127\.0\.0\.1)$/)
-  })
-
-  test('is answered like any unknown token by a service without an identity provider, which has no metadata', async () => {
-    await using issuer = await startIssuer()
-    await using service = await startService(transport)
-
-    const answers = [service.list('', { token: await issuer.token() }), service.list('', { token: 'plst_x' })]
-    const [jwt, unknown] = await Promise.all(answers)
-    expect(jwt && bytesOf(jwt)).toBe(unknown && bytesOf(unknown))
-    expect(jwt?.headers.get('www-authenticate')).toBe('Bearer realm="plantstore", error="invalid_token"')
-    expect(await codeOf(service.request('GET', '/.well-known/oauth-protected-resource'))).toBe(40401)
   })
 })
