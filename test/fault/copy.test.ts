@@ -1,8 +1,9 @@
 import { expect } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { copy } from '../cli/support/copies.ts'
 import { type DatabaseKind, type EmptyDatabase, POSTGRES, SQLITE } from '../support/empty-databases.ts'
-import { COMMAND, runPlantstore } from '../support/executable.ts'
+import { COMMAND } from '../support/executable.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { POSTGRES_SERVER } from '../support/postgres.ts'
 import { startProgram } from '../support/program.ts'
@@ -24,7 +25,7 @@ for (const { from, to } of [
       await using source = await makeSource(from)
       const beginMs = performance.now()
       await using whole = await to.make()
-      expect(await copy(source, whole)).toMatchObject({ exitCode: 0 })
+      expect(await copy(source.database, whole.database)).toMatchObject({ exitCode: 0 })
       const wholeMs = Math.round(performance.now() - beginMs)
       // At once, and at some moment. On a busy machine a copy may end before the kill.
       while (!(await killCopy(source, to, 0)));
@@ -36,7 +37,8 @@ for (const { from, to } of [
 /** Kills a copy this time after it has begun to fill its target, and repeats it if nothing is there. Returns whether it did. */
 async function killCopy(source: EmptyDatabase, to: DatabaseKind, afterMs: number): Promise<boolean> {
   await using target = await to.make()
-  const { child, ended } = startProgram([...COMMAND, ...argsOf(source, target)], { env: { PATH: process.env.PATH } })
+  const command = [...COMMAND, 'copy', '--from', source.database, '--to', target.database]
+  const { child, ended } = startProgram(command, { env: { PATH: process.env.PATH } })
   const hasBegun = async () =>
     to === POSTGRES
       ? (await target.dump().catch(() => undefined)) !== undefined
@@ -47,7 +49,8 @@ async function killCopy(source: EmptyDatabase, to: DatabaseKind, afterMs: number
   await ended
   const left = await target.dump()
   const isNothing = left === undefined || left.users.length === 0
-  if (isNothing) expect(await copy(source, target)).toMatchObject({ stdout: `${target.database}\n`, exitCode: 0 })
+  if (isNothing)
+    expect(await copy(source.database, target.database)).toMatchObject({ stdout: `${target.database}\n`, exitCode: 0 })
   expect(await target.dump()).toEqual((await source.dump()) as never)
   return isNothing
 }
@@ -60,15 +63,6 @@ async function makeSource(kind: DatabaseKind): Promise<EmptyDatabase> {
   if (kind === SQLITE) return made
   await using original = made
   const copied = await kind.make()
-  expect(await copy(original, copied)).toMatchObject({ exitCode: 0 })
+  expect(await copy(original.database, copied.database)).toMatchObject({ exitCode: 0 })
   return copied
 }
-
-const argsOf = ({ database: from }: EmptyDatabase, { database: to }: EmptyDatabase) => [
-  'copy',
-  '--from',
-  from,
-  '--to',
-  to,
-]
-const copy = (source: EmptyDatabase, target: EmptyDatabase) => runPlantstore(argsOf(source, target))
