@@ -3,14 +3,14 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { openStore } from '../../src/store/open.ts'
-import { POSTGRES, SQLITE } from '../support/empty-databases.ts'
+import { KINDS, POSTGRES, SQLITE } from '../support/empty-databases.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { administer, POSTGRES_SERVER } from '../support/postgres.ts'
 import { lacks } from '../support/requirement.ts'
 import { until } from '../support/until.ts'
 import { refusal, refusalWith } from './support/answers.ts'
-import { ACROSS, copy, fill, IDS, KINDS, TEXTS, WAYS } from './support/copies.ts'
+import { ACROSS, copy, fill, IDS, TEXTS, WAYS } from './support/copies.ts'
 
 /** The last line of a copy. */
 const endOf = (from: string) => `End the servers that use ${from}: the copy has none of their later writes\\.\n`

@@ -5,7 +5,7 @@ import type { Store } from '../../src/domain/store.ts'
 import type { CopyOptions, CopyTools } from '../../src/store/engine.ts'
 import { engineOf, openStore } from '../../src/store/open.ts'
 import { type ContentsOptions, copyContents, type Target } from '../../src/store/tools/contents.ts'
-import { type EmptyDatabase, POSTGRES, SQLITE } from '../support/empty-databases.ts'
+import { type EmptyDatabase, KINDS, POSTGRES, SQLITE } from '../support/empty-databases.ts'
 import { administer, POSTGRES_SERVER, runScript, serverUrl } from '../support/postgres.ts'
 import { startPostgresProxy } from '../support/postgres-proxy.ts'
 import { lacks } from '../support/requirement.ts'
@@ -13,10 +13,6 @@ import { createToken } from '../support/tokens.ts'
 import { rejectionOf } from './rejection.ts'
 
 const OPTIONS = { onProgress: () => {}, signal: new AbortController().signal }
-const KINDS = [
-  { name: 'SQLite', kind: SQLITE },
-  ...(lacks(POSTGRES_SERVER) ? [] : [{ name: 'PostgreSQL', kind: POSTGRES }]),
-]
 
 type Database = Pick<EmptyDatabase, 'database'>
 
@@ -69,7 +65,7 @@ async function expectNothing(place: EmptyDatabase): Promise<void> {
   if (!place.database.includes('://')) expect(readdirSync(dirname(place.database))).toEqual([])
 }
 
-describe.each(KINDS)('a copy from or to $name', ({ kind }) => {
+describe.each(KINDS)('a copy from or to $name', (kind) => {
   test('copies the moment at which a snapshot began', async () => {
     await using place = await kind.make()
     await using other = await SQLITE.make()

@@ -2,7 +2,8 @@ import { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from './folder.ts'
-import { administer, makeDatabase } from './postgres.ts'
+import { administer, makeDatabase, POSTGRES_SERVER } from './postgres.ts'
+import { lacks } from './requirement.ts'
 
 /** A database without a store. */
 export interface EmptyDatabase extends AsyncDisposable {
@@ -68,6 +69,9 @@ export const POSTGRES: DatabaseKind = {
     }
   },
 }
+
+/** The kinds that this machine has. */
+export const KINDS: readonly DatabaseKind[] = lacks(POSTGRES_SERVER) ? [SQLITE] : [SQLITE, POSTGRES]
 
 /** All contents of a database file. */
 export function dumpFile(database: string): Dump {

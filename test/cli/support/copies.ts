@@ -1,11 +1,9 @@
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { newToken } from '../../store/fixtures.ts'
-import { type DatabaseKind, POSTGRES, SQLITE } from '../../support/empty-databases.ts'
+import { KINDS } from '../../support/empty-databases.ts'
 import { runPlantstore } from '../../support/executable.ts'
 import { createPlants } from '../../support/many-plants.ts'
-import { POSTGRES_SERVER } from '../../support/postgres.ts'
-import { lacks } from '../../support/requirement.ts'
 import { createToken } from '../../support/tokens.ts'
 
 /** Texts that are easily changed on their way. */
@@ -64,8 +62,7 @@ export async function fill(database: string, more = 0) {
 export const copy = (from: string, to: string, ...flags: readonly string[]) =>
   runPlantstore(['copy', '--from', from, '--to', to, ...flags])
 
-/** The kinds of stores on this machine, the ways between them and back, and the ways that lead to another kind. */
-export const KINDS: readonly DatabaseKind[] = lacks(POSTGRES_SERVER) ? [SQLITE] : [SQLITE, POSTGRES]
+/** The ways between the kinds of stores on this machine and back, and the ways that lead to another kind. */
 export const WAYS = KINDS.flatMap((to, index) =>
   KINDS.slice(0, index + 1).map((from) => ({ from, to, way: `from ${from.name} to ${to.name}` })),
 )
