@@ -16,30 +16,19 @@ interface CertificateOptions {
   /** The issuer; without one the certificate signs itself. */
   readonly issuer?: TlsFiles
   readonly isAuthority?: boolean
-  readonly keyType?: KeyType
-}
-
-/** The type of a certificate's key, as in the names of ciphers. */
-export type KeyType = 'ECDSA' | 'RSA'
-
-/** The arguments of OpenSSL that make a key of each type. */
-const MAKE_KEY: Readonly<Record<KeyType, readonly string[]>> = {
-  ECDSA: ['ecparam', '-name', 'prime256v1', '-genkey', '-noout'],
-  RSA: ['genrsa', '2048'],
 }
 
 /** Makes a certificate and its key in a folder. */
 export async function makeCertificate(
   folder: string,
   name: string,
-  { names = OWN_NAMES, days = 30, issuer, isAuthority = false, keyType = 'ECDSA' }: CertificateOptions = {},
+  { names = OWN_NAMES, days = 30, issuer, isAuthority = false }: CertificateOptions = {},
 ): Promise<TlsFiles> {
   const files = { certPath: join(folder, `${name}.crt`), keyPath: join(folder, `${name}.key`) }
   const [request, extensions] = [join(folder, `${name}.csr`), join(folder, `${name}.ext`)]
   const constraint = isAuthority ? 'basicConstraints=critical,CA:TRUE' : `subjectAltName=${names}`
   await Bun.write(extensions, `${constraint}\n`)
-  const [command = '', ...options] = MAKE_KEY[keyType]
-  await openssl(command, '-out', files.keyPath, ...options)
+  await openssl('ecparam', '-out', files.keyPath, '-name', 'prime256v1', '-genkey', '-noout')
   await openssl('req', '-new', '-key', files.keyPath, '-subj', `/CN=${name}`, '-out', request)
   const signer = issuer
     ? ['-CA', issuer.certPath, '-CAkey', issuer.keyPath, '-CAcreateserial']
@@ -49,15 +38,9 @@ export async function makeCertificate(
   return files
 }
 
-/** Runs openssl. Rejects with its output if it fails. */
+/** Runs openssl without input. Rejects with its output if it fails. */
 export async function openssl(...args: readonly string[]): Promise<string> {
-  const { exitCode, output } = await tryOpenssl(...args)
-  if (exitCode !== 0) throw new Error(`openssl ${args.join(' ')}\n${output}`)
-  return output
-}
-
-/** Runs openssl to its end, without input. */
-export async function tryOpenssl(...args: readonly string[]) {
   const { stdout, stderr, exitCode } = await runProgram(['openssl', ...args])
-  return { exitCode, output: stdout + stderr }
+  if (exitCode !== 0) throw new Error(`openssl ${args.join(' ')}\n${stdout}${stderr}`)
+  return stdout + stderr
 }
