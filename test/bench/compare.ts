@@ -8,12 +8,11 @@ import { resolve } from 'node:path'
 import { runPlantstore } from '../support/executable.ts'
 import { moveToLoadCore } from '../support/process.ts'
 import { type Content, makeDatabase } from './databases.ts'
-import { runOpenLoop } from './load/open-loop.ts'
-import { CONNECTIONS, createLoad, freshIds, type Load, listLoad, mixLoad, pagesLoad, type Rate } from './load/wrk.ts'
+import { createLoad, type Load, listLoad, mixLoad, pagesLoad, type Rate } from './load/wrk.ts'
 import { requireMachine } from './machine.ts'
 import type { Goal } from './results.ts'
 import { interleave, type Measured, ratesRow } from './rounds.ts'
-import { CREATES, LATENCY_TIMES } from './rows/latency.ts'
+import { listP99 } from './rows/latency.ts'
 import { memoryAfterRequests } from './rows/process.ts'
 import type { Bench, Row } from './rows/row.ts'
 import { amount, choose, clearOnSignals, listed, parseOptions, prepare, runRows } from './run.ts'
@@ -86,15 +85,7 @@ const WORKLOADS: readonly Row[] = [
       title: 'p99 of 10 000 lists a second beside 1 000 creates a second, open loop, each sync delayed by 5 ms',
       ...{ content: SOME_USERS, unit: 'ms', goal: { goal: 0.7, floor: 1 } },
     },
-    (bench, tokensFile) => {
-      const firstId = freshIds()
-      return async (server) => {
-        const lists = { name: 'list', kind: 'list', perSecond: 10_000, connections: CONNECTIONS } as const
-        const schedules = [lists, CREATES].map((each) => ({ ...each, firstId: firstId(), tokensFile }))
-        const [result] = await runOpenLoop(bench, server, schedules, LATENCY_TIMES * bench.seconds)
-        return result?.p99Ms ?? Number.NaN
-      }
-    },
+    listP99,
     true,
   ),
   figure(

@@ -17,9 +17,9 @@ export interface Workspace {
   /** The path of a file in the folder. */
   file(name: string): string
   /** Starts a program on a core, or on a list of cores for taskset. Of the environment, the program gets only `PATH`. */
-  spawn(core: number | string, command: readonly string[]): Child
-  /** Runs a program on a core to its end and returns its stdout. Rejects if the program fails. */
-  run(core: number, command: readonly string[]): Promise<string>
+  spawn(cores: number | string, command: readonly string[]): Child
+  /** Runs a program there to its end and returns its stdout. Rejects if the program fails. */
+  run(cores: number | string, command: readonly string[]): Promise<string>
   /** Kills the programs and deletes the folder. */
   clear(): void
 }
@@ -31,8 +31,8 @@ export function makeWorkspace(): Workspace {
   const folder = mkdtempSync(join(SCRATCH, 'run-'))
   const children = new Set<Child>()
 
-  const spawn = (core: number | string, command: readonly string[]): Child => {
-    const child = Bun.spawn(['taskset', '-c', String(core), ...command], {
+  const spawn = (cores: number | string, command: readonly string[]): Child => {
+    const child = Bun.spawn(['taskset', '-c', String(cores), ...command], {
       env: { PATH: process.env.PATH ?? '', HOME: folder, NODE_ENV: 'production' },
       cwd: PROJECT,
       stdin: 'ignore',
@@ -47,8 +47,8 @@ export function makeWorkspace(): Workspace {
   return {
     file: (name) => join(folder, name),
     spawn,
-    async run(core, command) {
-      const child = spawn(core, command)
+    async run(cores, command) {
+      const child = spawn(cores, command)
       const [stdout, exitCode] = await Promise.all([child.stdout.text(), child.exited])
       if (exitCode !== 0) throw new Error(`${command.join(' ')} ended with ${exitCode}: ${stdout}`)
       return stdout

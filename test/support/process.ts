@@ -11,6 +11,7 @@ export const PROCESS_TOOLS: Requirement = {
 /** The core of a server whose limit is measured, and the core of its load. */
 export const SERVER_CORE = 0
 export const LOAD_CORE = 1
+export const ALL_CORES = `${SERVER_CORE},${LOAD_CORE}`
 
 /** The unit of times in /proc (`getconf CLK_TCK`), which is 100 on every Linux of today. */
 const TICKS_PER_SECOND = 100

@@ -5,15 +5,23 @@ local headers = {}
 local every, id
 local number = 0
 
+-- Each thread of the load has ids of its own.
+local threads = 0
+
+function setup(thread)
+  thread:set("firstOfThread", threads * 1000000)
+  threads = threads + 1
+end
+
 function init(arguments)
-  math.randomseed(42)
+  math.randomseed(42 + firstOfThread)
   for token in io.lines(arguments[1]) do
     local authorization = "Bearer " .. token
     lists[#lists + 1] = wrk.format("GET", "/plants?limit=20", { ["Authorization"] = authorization })
     headers[#headers + 1] = { ["Authorization"] = authorization, ["Content-Type"] = "application/json" }
   end
   every = tonumber(arguments[2])
-  id = tonumber(arguments[3])
+  id = tonumber(arguments[3]) + firstOfThread
 end
 
 function request()

@@ -4,14 +4,22 @@
 local tokens = {}
 local first, length, number
 
+-- Each thread of the load has numbers of its own.
+local threads = 0
+
+function setup(thread)
+  thread:set("firstOfThread", threads * 1000000)
+  threads = threads + 1
+end
+
 function init(arguments)
-  math.randomseed(42)
+  math.randomseed(42 + firstOfThread)
   for token in io.lines(arguments[1]) do
     tokens[#tokens + 1] = { ["Authorization"] = "Bearer " .. token }
   end
   first = tonumber(arguments[2])
   length = tonumber(arguments[3])
-  number = tonumber(arguments[4])
+  number = tonumber(arguments[4]) + firstOfThread
 end
 
 function request()

@@ -1,11 +1,13 @@
 import { join } from 'node:path'
-import { LOAD_CORE } from '../../support/process.ts'
+import { ALL_CORES, LOAD_CORE } from '../../support/process.ts'
 import type { Server } from '../servers.ts'
 import type { Workspace } from '../workspace.ts'
 
 /** A closed loop of wrk: each connection sends its next request after the answer to the last one. */
 export interface Load {
   readonly connections: number
+  /** Whether the load has a thread on each core, beside the server. By default it has one thread on `LOAD_CORE`. */
+  readonly isOnAllCores?: boolean
   /** The script of wrk, in this folder. */
   readonly script: 'list.lua' | 'pages.lua' | 'create.lua' | 'delete.lua'
   /** Called before each run of wrk with its length. Every run gets its own ids. */
@@ -110,12 +112,19 @@ export async function measureRate(
 export async function runWrk(
   workspace: Workspace,
   server: Server,
-  { connections, script, scriptArguments }: Load,
+  { connections, isOnAllCores = false, script, scriptArguments }: Load,
   seconds: number,
 ) {
-  const flags = ['--threads', '1', '--connections', String(connections), '--duration', `${seconds}s`]
+  const flags = [
+    '--threads',
+    isOnAllCores ? '2' : '1',
+    '--connections',
+    String(connections),
+    '--duration',
+    `${seconds}s`,
+  ]
   const path = join(import.meta.dir, script)
-  const text = await workspace.run(LOAD_CORE, [
+  const text = await workspace.run(isOnAllCores ? ALL_CORES : LOAD_CORE, [
     ...['wrk', ...flags, '--script', path, server.url, '--'],
     ...scriptArguments(seconds).map(String),
   ])

@@ -3,15 +3,25 @@ import { describeStream, runOpenLoop, type Schedule } from '../load/open-loop.ts
 import { CONNECTIONS, createLoad, freshIds, type Load, listLoad, measureRate } from '../load/wrk.ts'
 import type { Goal } from '../results.ts'
 import { interleave } from '../rounds.ts'
-import { startPlantstore } from '../servers.ts'
+import { type Server, startPlantstore } from '../servers.ts'
 import { ratios } from '../statistics.ts'
 import { measureSync } from '../sync.ts'
 import type { Bench, Row } from './row.ts'
 
 /** A latency is measured this many times longer than a rate, because few requests make up its p99. */
-export const LATENCY_TIMES = 4
+const LATENCY_TIMES = 4
 /** The creates beside lists. */
-export const CREATES = { name: 'create', kind: 'create', perSecond: 1000, connections: 16 } as const
+const CREATES = { name: 'create', kind: 'create', perSecond: 1000, connections: 16 } as const
+
+/** Returns a function that measures the p99 of 10 000 lists a second beside creates, in milliseconds. */
+export function listP99(bench: Bench, tokensFile: string, firstId = freshIds()): (server: Server) => Promise<number> {
+  const lists = { name: 'list', kind: 'list', perSecond: 10_000, connections: CONNECTIONS } as const
+  return async (server) => {
+    const schedules = [lists, CREATES].map((each) => ({ ...each, firstId: firstId(), tokensFile }))
+    const [result] = await runOpenLoop(bench, server, schedules, LATENCY_TIMES * bench.seconds)
+    return result?.p99Ms ?? Number.NaN
+  }
+}
 
 /** Measures the p99 of requests at half of the maximal rate. Others may be sent beside them. */
 type P99 = (kind: Schedule['kind'], ...beside: readonly Omit<Schedule, 'firstId' | 'tokensFile'>[]) => Promise<number>

@@ -1,4 +1,4 @@
-import { LOAD_CORE, SERVER_CORE } from '../../support/process.ts'
+import { ALL_CORES } from '../../support/process.ts'
 import { allowCores, requireDatabaseServer, seedDatabase } from '../database-server.ts'
 import { CONNECTIONS, createLoad, type Load, listLoad, measureRate, type Rate } from '../load/wrk.ts'
 import { interleave } from '../rounds.ts'
@@ -7,7 +7,6 @@ import { median } from '../statistics.ts'
 import type { Row } from './row.ts'
 
 const COPIES = [1, 2, 3] as const
-const ALL_CORES = `${SERVER_CORE},${LOAD_CORE}`
 
 type Kind = 'list' | 'create'
 

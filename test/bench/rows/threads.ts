@@ -1,16 +1,16 @@
-import { LOAD_CORE, SERVER_CORE } from '../../support/process.ts'
+import { ALL_CORES } from '../../support/process.ts'
 import { countPlants, makeDatabase } from '../databases.ts'
 import { CONNECTIONS, createLoad, freshIds, listLoad, pagesLoad } from '../load/wrk.ts'
 import { type PeerName, startPeer } from '../peers.ts'
 import type { Claim, Figure } from '../results.ts'
-import { compareRates } from '../rounds.ts'
+import { compareRates, interleave } from '../rounds.ts'
 import { startPlantstore } from '../servers.ts'
+import { ratios } from '../statistics.ts'
+import { listP99 } from './latency.ts'
 import type { Row } from './row.ts'
 
 const THREADS = [1, 2, 3] as const
 const PEERS: readonly PeerName[] = ['axum', 'go']
-/** The servers and the load share both cores. A peer that sees two cores has two workers. */
-const CORES = `${SERVER_CORE},${LOAD_CORE}`
 const PLANTS = 1000
 const PLANTS_PER_LIST = 20
 
@@ -26,14 +26,14 @@ export const threads: Row = {
     const own = await Promise.all(
       THREADS.map(async (count) => {
         const path = copyOf(`${count} threads`)
-        const server = await startPlantstore(workspace, path, { cores: CORES, threads: count })
+        const server = await startPlantstore(workspace, path, { cores: ALL_CORES, threads: count })
         return { name: `${count} threads`, path, server }
       }),
     )
     const others = await Promise.all(
       PEERS.filter((peer) => peers.present.includes(peer)).map(async (name) => {
         const path = copyOf(name)
-        return { name, path, server: await startPeer(workspace, name, path, CORES) }
+        return { name, path, server: await startPeer(workspace, name, path, ALL_CORES) }
       }),
     )
     // The creates of all works are in the same databases.
@@ -54,7 +54,7 @@ export const threads: Row = {
     for (const { work, load, goals, servers } of works) {
       const one = `${work}, 1 threads`
       const loaded = servers.map(({ name, path, server }) => ({
-        ...{ name: `${work}, ${name}`, server, load },
+        ...{ name: `${work}, ${name}`, server, load: { ...load, isOnAllCores: true } },
         ...(work === 'create' && { count: () => countPlants(path) }),
       }))
       const result = await compareRates(
@@ -68,6 +68,18 @@ export const threads: Row = {
       )
       figures.push(...result.figures)
       claims.push(...result.claims)
+    }
+    const measureP99 = listP99(bench, tokensFile, firstId)
+    const latencies = own.map(({ name, server }) => ({
+      name: `p99 of lists beside creates, ${name}`,
+      measure: () => measureP99(server),
+    }))
+    const measured = await interleave(latencies, bench)
+    const [{ name: one } = { name: '' }, ...more] = latencies
+    for (const { name } of latencies) figures.push({ name, unit: 'ms', rounds: measured(name) })
+    for (const { name } of more) {
+      const goal = { unit: '×', goal: 0.8, floor: 1.2 } as const
+      claims.push({ name: `${name} / ${one}`, ...goal, rounds: ratios(measured(name), measured(one)) })
     }
     return { figures, claims, notes: peers.missing }
   },
