@@ -27,10 +27,14 @@ export function connectionCounter(port: number): () => Promise<number | undefine
 async function findEpoll(): Promise<string | undefined> {
   if (!existsSync(FD_INFOS)) return undefined
   using own = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
-  const [socket = 0] = await socketsAt(own.port, LISTENS)
-  const files = (await readdir(FD_INFOS)).map((name) => `${FD_INFOS}/${name}`)
-  const watched = await Promise.all(files.map(watchedBy))
-  return files.find((_, index) => watched[index]?.has(socket))
+  const sockets = await socketsAt(own.port, LISTENS)
+  // It is one of the first files that a thread opens, so this reads few of them.
+  for (const name of await readdir(FD_INFOS)) {
+    const path = `${FD_INFOS}/${name}`
+    const watched = await watchedBy(path)
+    if (sockets.some((socket) => watched.has(socket))) return path
+  }
+  return undefined
 }
 
 /** The inodes of what an open file watches: nothing, unless it is an epoll. */

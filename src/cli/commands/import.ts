@@ -88,7 +88,7 @@ async function* checkLines(job: ImportJob, target: PlantImport, signal: AbortSig
   }
 }
 
-/** The same for a line with the user and the id of a stored plant. */
+/** Says that a line has the user and the id of a stored plant. */
 const refuseExisting = ({ line, user, id }: ExistingLine): string =>
   `line ${line}: the user ${user} has plant ${id} already.`
 

@@ -25,7 +25,7 @@ export interface AnsweringParts
   readonly options: ServeOptions
 }
 
-/** How long a thread may take to end, and how long of that it takes new connections. */
+/** How long a thread may take until it answers no more, and how long of that it takes new connections. */
 export interface Drain {
   readonly drainMs: number
   readonly waitMs: number

@@ -12,14 +12,15 @@ let thread: ReturnType<typeof start> | undefined
 
 /** The entry point of a thread that answers requests, which threads.ts starts. */
 self.onmessage = async ({ data: { id, order } }: MessageEvent<{ id: number; order: ThreadOrder }>) => {
+  // Behind the last lines of the log.
+  const send = (sent: ThreadSent) => setImmediate(() => self.postMessage(sent))
   try {
     if ('start' in order) thread = start(order.start)
     const running = await thread
     const answer = 'call' in order ? await running?.[order.call]?.(order.argument as never) : undefined
-    // Behind the last lines of the log.
-    setImmediate(() => self.postMessage({ id, answer } satisfies ThreadSent))
+    send({ id, answer })
   } catch (error) {
-    self.postMessage({ error: String(error) } satisfies ThreadSent)
+    send({ error: String(error) })
   }
 }
 

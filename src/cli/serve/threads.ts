@@ -11,7 +11,7 @@ export interface ThreadStart extends Pick<AnsweringParts, 'options'> {
   readonly address: Address
 }
 
-/** How a thread ends. If nothing has failed, the store takes the last uses of tokens. */
+/** How a thread stops answering. If nothing has failed, the store takes the last uses of tokens. */
 export type Stop = Drain & { readonly hasFailed: boolean }
 
 /** A message to a thread: how it starts, or a call of one of its functions. It answers each with what that returns. */
@@ -38,7 +38,7 @@ interface ThreadsOptions {
   readonly writeLines: (lines: string) => void
   /** Called if a thread finds that the store has failed. */
   readonly onFailure: (reason: string) => void
-  /** Called if a thread ends before `stop`. */
+  /** Called if a thread ends before `end`. */
   readonly onThreadEnd: (thread: number, reason: string) => void
 }
 
