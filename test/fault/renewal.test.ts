@@ -5,6 +5,7 @@ import { connect } from 'node:tls'
 import { serveDatabase } from '../cli/support/database.ts'
 import { makeCertificate, OPENSSL } from '../support/certificates.ts'
 import { makeFolder } from '../support/folder.ts'
+import { scrape } from '../support/metrics.ts'
 import { lacks } from '../support/requirement.ts'
 import { until } from '../support/until.ts'
 import { ROUNDS_TIMEOUT_MS, rounds } from './rounds.ts'
@@ -73,10 +74,7 @@ describe.skipIf(lacks(OPENSSL))('SIGHUP of a server with TLS and three threads',
     await service.hangUp()
 
     expect(await daysOnAll(server.port)).toEqual(new Set([60]))
-    const metrics = /"metricsAddress":"([^"]+)"/.exec(server.stdout())?.[1]
-    const [, leftS] = /^plantstore_certificate_expires_in_seconds ([\d.]+)$/m.exec(
-      await (await fetch(`${metrics}/metrics`)).text(),
-    ) ?? [undefined, '0']
+    const { plantstore_certificate_expires_in_seconds: leftS } = await scrape(server)
     expect(Math.round(Number(leftS) / 86_400)).toBe(60)
     held.end('me":"Fern"}')
     const [answer] = await once(held, 'response')

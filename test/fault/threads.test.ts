@@ -68,6 +68,28 @@ async function takeStep(send: Send, plants: Map<number, string>, random: Random)
   expect((await Promise.all(lists)).map(({ body }) => JSON.parse(body))).toEqual([expected, expected])
 }
 
+test('of deletes of the plant that all clients have seen one succeeds, and each request has a whole line in the log', async () => {
+  await using service = await serveDatabase(['--threads', `${THREADS}`])
+  const { server, token } = service
+  await untilThreads(server.port, THREADS)
+  const connections = await openConnections(server.port, CONNECTIONS)
+  const [first] = connections
+  const rounds = 25
+  for (let round = 0; round < rounds; round++) {
+    await first?.request(formatRequest('POST', '/plants', token, { id: 1, name: `Fern ${round}` }))
+    const seen = await first?.request(formatRequest('GET', '/plants/1', token))
+    const condition = `If-Match: ${seen?.headers.get('etag')}\r\n`
+    const remove = formatRequest('DELETE', '/plants/1', token, undefined, condition)
+    const answers = await Promise.all(connections.map((connection) => connection.request(remove)))
+    expect(answers.filter(({ status }) => status === 204)).toHaveLength(1)
+  }
+
+  await server.end()
+  const lines = server.stdout().trim().split('\n')
+  const requests = lines.filter((line) => JSON.parse(line).msg === 'request')
+  expect(requests).toHaveLength(rounds * (CONNECTIONS + 2))
+})
+
 test('all threads accept a JWT, know the user whom one of them has made, and refuse the user from the end of its block on', async () => {
   await using issuer = await startIssuer()
   const flags = ['--threads', `${THREADS}`, '--jwt-issuer', issuer.issuer, '--jwt-audience', AUDIENCE]
