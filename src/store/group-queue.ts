@@ -8,7 +8,10 @@ import type { StoreObserver } from '../domain/store.ts'
  */
 export const QUEUE_MAX_WRITES = 16_384
 export const QUEUE_MAX_TEXT_LENGTH = 16 * 1024 * 1024
-/** A group ends with the write that reaches one of these limits, so that the first write does not wait for too many. */
+/**
+ * A group ends with the write that reaches one of these limits, so that the first write does not wait for too many. Threads share
+ * commits, so they share the limits, too.
+ */
 export const GROUP_MAX_WRITES = 512
 export const GROUP_MAX_TEXT_LENGTH = 1024 * 1024
 /**
@@ -21,7 +24,7 @@ export const LOCK_MAX_WAIT_MS = 2000
 /** Turns of the event loop for which a group waits at most. Each turn may bring the writes of further requests. */
 const LINGER_TURNS_MAX = 2
 /** How often the queue looks for writes that have waited for too long. */
-const LOOK_FOR_LATE_MS = 100
+const LOOK_FOR_LATE_MS = 20
 /** How long the queue waits before it tries a locked database again. */
 const LOCK_RETRY_MS = 5
 
@@ -57,6 +60,12 @@ interface QueueOptions<Lane extends string, Content> {
   readonly threads?: number | undefined
 }
 
+/** How many writes, and with how much text, make a group full. */
+interface GroupSize {
+  readonly writes: number
+  readonly textLength: number
+}
+
 /** A write that has no result yet. */
 interface Asked<Lane, Content> extends Write<Lane, Content> {
   /** The length of all texts that were asked for before this one. */
@@ -79,7 +88,8 @@ export function queueGroups<Lane extends string, Content>({
 }: QueueOptions<Lane, Content>) {
   /** The writes that no group has taken, in the order in which they were asked for. */
   const waiting: Asked<Lane, Content>[] = []
-  const limit = limitWaits(waiting, observer)
+  const full = { writes: Math.ceil(GROUP_MAX_WRITES / threads), textLength: GROUP_MAX_TEXT_LENGTH / threads }
+  const limit = limitWaits(waiting, full, observer)
   /** The groups under way, and the lanes that take one group after the other. */
   const groups = new Map<Lane, readonly Asked<Lane, Content>[]>()
   const running = new Map<Lane, Promise<void>>()
@@ -91,8 +101,8 @@ export function queueGroups<Lane extends string, Content>({
 
   const run = async (lane: Lane) => {
     do {
-      await (lone.delete(lane) ? undefined : linger(waiting))
-      const group = takeGroup(waiting, lane, [...groups.values()].flat())
+      await (lone.delete(lane) ? undefined : linger(waiting, full))
+      const group = takeGroup(waiting, lane, [...groups.values()].flat(), full)
       // Another lane commits earlier writes with these keys. It starts this lane after that.
       if (group.length === 0) break
       groups.set(lane, group)
@@ -144,7 +154,7 @@ function loadOf(unfinished: readonly (readonly Asked<unknown, unknown>[])[]) {
 }
 
 /** Refuses the writes that wait for too long. */
-function limitWaits(waiting: Asked<unknown, unknown>[], observer: StoreObserver | undefined) {
+function limitWaits(waiting: Asked<unknown, unknown>[], full: GroupSize, observer: StoreObserver | undefined) {
   let lockedAtMs = Number.NEGATIVE_INFINITY
   /** No group clears it. It runs while writes wait, so one look is enough for all of them. */
   let timer: Timer | undefined
@@ -163,7 +173,7 @@ function limitWaits(waiting: Asked<unknown, unknown>[], observer: StoreObserver 
     for (let turn = 0; turn < LINGER_TURNS_MAX; turn++) await nextTurn()
     if (nowMs - lockedAtMs > QUEUE_MAX_WAIT_MS) {
       refuseAskedBefore(nowMs - NEXT_GROUP_MAX_WAIT_MS, new AppError('store_busy'), 'queue_full')
-      refuseAskedBefore(nowMs - QUEUE_MAX_WAIT_MS, new AppError('store_busy'), 'queue_full', GROUP_MAX_WRITES)
+      refuseAskedBefore(nowMs - QUEUE_MAX_WAIT_MS, new AppError('store_busy'), 'queue_full', full.writes)
     }
     timer = waiting.length > 0 ? setTimeout(refuseLate, LOOK_FOR_LATE_MS) : undefined
   }
@@ -186,10 +196,10 @@ function limitWaits(waiting: Asked<unknown, unknown>[], observer: StoreObserver 
 
 const LOCKED = 'another process keeps the database locked'
 
-/** Waits while each turn of the event loop brings more writes: a larger group costs less per write. */
-async function linger(waiting: readonly unknown[]): Promise<void> {
+/** Waits while each turn of the event loop brings more writes, up to a full group: a larger group costs less per write. */
+async function linger(waiting: readonly unknown[], full: GroupSize): Promise<void> {
   let before = -1
-  for (let turn = 0; turn < LINGER_TURNS_MAX && before < waiting.length; turn++) {
+  for (let turn = 0; turn < LINGER_TURNS_MAX && before < waiting.length && waiting.length < full.writes; turn++) {
     before = waiting.length
     await nextTurn()
   }
@@ -200,13 +210,14 @@ function takeGroup<Lane, Content>(
   waiting: Asked<Lane, Content>[],
   lane: Lane,
   underWay: readonly Asked<Lane, Content>[],
+  full: GroupSize,
 ): readonly Asked<Lane, Content>[] {
   const blocked = new Set<string | undefined>()
   for (const { key } of underWay) blocked.add(key)
   const [group, left]: [Asked<Lane, Content>[], Asked<Lane, Content>[]] = [[], []]
   let groupText = 0
   for (const write of waiting) {
-    if (group.length >= GROUP_MAX_WRITES || groupText >= GROUP_MAX_TEXT_LENGTH) break
+    if (group.length >= full.writes || groupText >= full.textLength) break
     const isTaken = write.lane === lane && (write.key === undefined || !blocked.has(write.key))
     if (!isTaken || write.isLastOfKey) blocked.add(write.key)
     if (isTaken) groupText += write.textLength

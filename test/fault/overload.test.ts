@@ -106,7 +106,7 @@ async function overload(under: readonly string[], connections: number, busyConne
 
 describe.skipIf(!IS_LONG || lacks(PROCESS_TOOLS))('a server that gets three times as many creates as it can do', () => {
   test.skipIf(lacks(STRACE))('with a slow disk does what it can, and refuses the rest within a second', async () => {
-    const { sentShare, refusalMs, refusals } = await overload(SLOW_SYNCS, 14_000, 2000)
+    const { sentShare, refusalMs, refusals } = await overload(SLOW_SYNCS, 8000, 2000)
 
     expect(refusals).toEqual([BUSY_REFUSAL])
     expect(refusalMs).toBeLessThan(REFUSAL_LIMIT_MS)

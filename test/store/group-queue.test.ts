@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sleepSync } from 'bun'
 import { AppError } from '../../src/domain/error.ts'
 import {
+  GROUP_MAX_TEXT_LENGTH,
   GROUP_MAX_WRITES,
   type GroupOutcome,
   LOCK_MAX_WAIT_MS,
@@ -190,20 +191,41 @@ describe('the queue of groups', () => {
     expect(await outcomesOf(writes)).toEqual(writes.map(() => 'done'))
   })
 
-  test('takes GROUP_MAX_WRITES writes into a group, and gives each its own result', async () => {
-    const queue = openQueue()
-    const writes = Array.from({ length: GROUP_MAX_WRITES + 1 }, (_, id) => queue.create(`${id}`))
-    const outcomes = outcomesOf(writes)
+  test.each([1, 4])(
+    'takes its share of GROUP_MAX_WRITES writes into a group, and gives each its own result: 1 of %d',
+    async (threads) => {
+      const queue = openQueue(threads)
+      const max = GROUP_MAX_WRITES / threads
+      const writes = Array.from({ length: max + 1 }, (_, id) => queue.create(`${id}`))
+      const outcomes = outcomesOf(writes)
 
-    const first = await queue.latest(1)
-    first.end({ refused: [[1, 'plant_exists']], returned: [[0, 7]] })
-    const second = await queue.latest(2)
-    second.end('done')
+      const first = await queue.latest(1)
+      first.end({ refused: [[1, 'plant_exists']], returned: [[0, 7]] })
+      const second = await queue.latest(2)
+      second.end('done')
 
-    expect([first.group.length, second.group]).toEqual([GROUP_MAX_WRITES, [`${GROUP_MAX_WRITES}`]])
-    expect(await writes[0]).toBe(7)
-    expect(await outcomes).toEqual(writes.map((_, id) => (id === 1 ? 'plant_exists' : 'done')))
-  })
+      expect([first.group.length, second.group]).toEqual([max, [`${max}`]])
+      expect(await writes[0]).toBe(7)
+      expect(await outcomes).toEqual(writes.map((_, id) => (id === 1 ? 'plant_exists' : 'done')))
+    },
+  )
+
+  test.each([1, 4])(
+    'ends a group with the write that brings its share of GROUP_MAX_TEXT_LENGTH: 1 of %d',
+    async (threads) => {
+      const queue = openQueue(threads)
+      const half = { textLength: GROUP_MAX_TEXT_LENGTH / threads / 2 }
+      const writes = [queue.create('a', half), queue.create('b', half), queue.create('c', half)]
+
+      const first = await queue.latest(1)
+      first.end('done')
+      const second = await queue.latest(2)
+      second.end('done')
+
+      expect([first.group, second.group]).toEqual([['a', 'b'], ['c']])
+      await Promise.all(writes)
+    },
+  )
 })
 
 const BUSY = 'store_busy'
