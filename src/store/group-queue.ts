@@ -132,7 +132,8 @@ export function queueGroups<Lane extends string, Content>({
       const { promise, resolve, reject } = Promise.withResolvers<unknown>()
       waiting.push({ ...write, textBefore: textLength, askedAtMs: performance.now(), resolve, reject })
       textLength += write.textLength
-      limit.begin()
+      // A write that finds no group before it is taken at once.
+      if (running.size > 0) limit.begin()
       if (!running.has(write.lane)) running.set(write.lane, run(write.lane))
       return promise
     },
