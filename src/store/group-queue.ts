@@ -8,10 +8,7 @@ import type { StoreObserver } from '../domain/store.ts'
  */
 export const QUEUE_MAX_WRITES = 16_384
 export const QUEUE_MAX_TEXT_LENGTH = 16 * 1024 * 1024
-/**
- * A group ends with the write that reaches one of these limits, so that the first write does not wait for too many. Threads share
- * commits, so they share the limits, too.
- */
+/** A group ends with the write that reaches its thread's share of a limit, so that its first write does not wait for too many. */
 export const GROUP_MAX_WRITES = 512
 export const GROUP_MAX_TEXT_LENGTH = 1024 * 1024
 /**
@@ -61,10 +58,7 @@ interface QueueOptions<Lane extends string, Content> {
 }
 
 /** How many writes, and with how much text, make a group full. */
-interface GroupSize {
-  readonly writes: number
-  readonly textLength: number
-}
+type GroupSize = Readonly<Record<'writes' | 'textLength', number>>
 
 /** A write that has no result yet. */
 interface Asked<Lane, Content> extends Write<Lane, Content> {
