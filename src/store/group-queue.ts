@@ -8,7 +8,7 @@ import type { StoreObserver } from '../domain/store.ts'
  */
 export const QUEUE_MAX_WRITES = 16_384
 export const QUEUE_MAX_TEXT_LENGTH = 16 * 1024 * 1024
-/** A group ends with the write that reaches its thread's share of a limit, so that its first write does not wait for too many. */
+/** A group ends with the write that reaches its thread's share of a limit, so its first write does not wait for too many. */
 export const GROUP_MAX_WRITES = 512
 export const GROUP_MAX_TEXT_LENGTH = 1024 * 1024
 /**
@@ -82,7 +82,7 @@ export function queueGroups<Lane extends string, Content>({
 }: QueueOptions<Lane, Content>) {
   /** The writes that no group has taken, in the order in which they were asked for. */
   const waiting: Asked<Lane, Content>[] = []
-  const full = { writes: Math.ceil(GROUP_MAX_WRITES / threads), textLength: GROUP_MAX_TEXT_LENGTH / threads }
+  const full = { writes: Math.floor(GROUP_MAX_WRITES / threads), textLength: GROUP_MAX_TEXT_LENGTH / threads }
   const limit = limitWaits(waiting, full, observer)
   /** The groups under way, and the lanes that take one group after the other. */
   const groups = new Map<Lane, readonly Asked<Lane, Content>[]>()
