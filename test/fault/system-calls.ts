@@ -10,7 +10,7 @@ export const SYNCS = ['fsync', 'fdatasync']
 /** All calls that touch the bytes or the name of a file. */
 const SEEN = [...SYNCS, 'pread64', 'pwrite64', 'ftruncate', 'link', 'unlink', 'unlinkat', 'rename']
 
-interface TraceOptions {
+export interface TraceOptions {
   /** A fault as strace writes it, like `fsync:error=EIO:when=3`. A signal comes before the call, which is then not made. */
   readonly inject?: string
   /** The files whose calls are counted and seen; all if left out. */

@@ -1,10 +1,14 @@
 import { constants, Database, type SQLQueryBindings } from 'bun:sqlite'
 import { sleepSync } from 'bun'
 import type { Durability } from '../../domain/store.ts'
+import { storeUnusable } from '../errors.ts'
 import { LOCK_MAX_WAIT_MS } from '../group-queue.ts'
 import { isLocked } from './errors.ts'
+import { fileIdentity } from './files/file-system.ts'
 
-const WAL_RETRY_MS = 10
+const LOCK_RETRY_MS = 10
+/** How often a file is opened that others replace at the same time. */
+const OPENINGS_MAX = 10
 
 /**
  * Opens a connection. All connections are opened here. A schema cannot make them run functions with side effects, and they
@@ -16,28 +20,57 @@ export function openDatabase(path: string, options: ConstructorParameters<typeof
   return db
 }
 
+/**
+ * Opens a connection to the file that is at a path, and takes its first lock by `lock`. SQLite names the WAL after the path and
+ * opens it with that lock. So a connection that waited while `restore` replaced its file would take the WAL of the new file for its
+ * own. This opens such a file again. The lock keeps `restore` away, if it lasts: in WAL mode it lasts as long as the connection.
+ * While others have locks, this waits, because SQLite would wait without a look at the path.
+ */
+export function openLocked(
+  path: string,
+  options: ConstructorParameters<typeof Database>[1],
+  lock: (db: Database) => void,
+  waitMs = LOCK_MAX_WAIT_MS,
+): Database {
+  const deadlineMs = performance.now() + waitMs
+  for (let openings = 0; openings < OPENINGS_MAX; openings++) {
+    const identity = fileIdentity(path)
+    const isReplaced = () => fileIdentity(path) !== identity
+    // Closing the connection to a file that was replaced leaves the WAL at the path alone.
+    using stack = new DisposableStack()
+    const db = stack.adopt(openDatabase(path, options), (opened) => opened.close(true))
+    while (!isReplaced()) {
+      try {
+        lock(db)
+        if (isReplaced()) break
+        stack.move()
+        return db
+      } catch (error) {
+        if (!isLocked(error) || performance.now() > deadlineMs) throw error
+        sleepSync(LOCK_RETRY_MS)
+      }
+    }
+  }
+  throw storeUnusable(`The database ${path} is being replaced by another process: try again.`)
+}
+
 /** How durable a write to a file can be. */
 export type FileDurability = Exclude<Durability, 'storage'>
 
-/** Opens a connection that writes. With durability `full` a commit returns after its sync. */
-export function openWriter(path: string, durability: FileDurability, { create = true } = {}): Database {
-  const db = openDatabase(path, { readwrite: true, create, safeIntegers: true, strict: true })
-  try {
-    db.run(`pragma busy_timeout = ${LOCK_MAX_WAIT_MS}`)
-    enterWalMode(db)
-    db.run(`pragma synchronous = ${durability}`)
-    // On macOS a sync reaches the disk only with this. Elsewhere it has no effect.
-    db.run('pragma fullfsync = 1')
-    db.run('pragma foreign_keys = on')
-    // SQLite overwrites deleted rows with zeros, so that nothing of a deleted user stays in the file.
-    db.run('pragma secure_delete = on')
-    // An automatic checkpoint would hide a failing sync. Ours does not.
-    db.run('pragma wal_autocheckpoint = 0')
-    return db
-  } catch (error) {
-    db.close(true)
-    throw error
-  }
+/** Opens a connection that writes to a file that is there. With durability `full` a commit returns after its sync. */
+export function openWriter(path: string, durability: FileDurability): Database {
+  const access = { readwrite: true, create: false, safeIntegers: true, strict: true }
+  const db = openLocked(path, access, (opened) => opened.run('pragma journal_mode = wal'))
+  db.run(`pragma busy_timeout = ${LOCK_MAX_WAIT_MS}`)
+  db.run(`pragma synchronous = ${durability}`)
+  // On macOS a sync reaches the disk only with this. Elsewhere it has no effect.
+  db.run('pragma fullfsync = 1')
+  db.run('pragma foreign_keys = on')
+  // SQLite overwrites deleted rows with zeros, so that nothing of a deleted user stays in the file.
+  db.run('pragma secure_delete = on')
+  // An automatic checkpoint would hide a failing sync. Ours does not.
+  db.run('pragma wal_autocheckpoint = 0')
+  return db
 }
 
 /**
@@ -46,10 +79,13 @@ export function openWriter(path: string, durability: FileDurability, { create = 
  */
 export function openReader(path: string, { recovers = false } = {}): Database {
   const access = recovers ? { readwrite: true, create: false } : { readonly: true }
-  const db = openDatabase(path, { ...access, safeIntegers: true, strict: true })
+  const db = openLocked(path, { ...access, safeIntegers: true, strict: true }, readSchemaVersion)
   db.run(`pragma busy_timeout = ${LOCK_MAX_WAIT_MS}`)
   return db
 }
+
+/** A read that takes the lock of a database. */
+const readSchemaVersion = (db: Database) => void rowsOf(db, 'pragma schema_version')
 
 /** Opens a connection that reads a database and leaves no trace. No process may have it open (https://sqlite.org/uri.html). */
 export const openImmutable = (path: string): Database =>
@@ -57,20 +93,6 @@ export const openImmutable = (path: string): Database =>
     `${Bun.pathToFileURL(path).href}?immutable=1`,
     constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI,
   )
-
-/** SQLite does not wait for locks while it changes the journal mode. Two first starts at once need that wait. */
-function enterWalMode(db: Database): void {
-  const deadlineMs = performance.now() + LOCK_MAX_WAIT_MS
-  for (;;) {
-    try {
-      db.run('pragma journal_mode = wal')
-      return
-    } catch (error) {
-      if (!isLocked(error) || performance.now() > deadlineMs) throw error
-      sleepSync(WAL_RETRY_MS)
-    }
-  }
-}
 
 /** The statement that inserts one row, with a parameter for each column. */
 export const insertInto = (table: string, columns: readonly string[]): string =>

@@ -5,7 +5,8 @@ import { AppError } from '../../../src/domain/error.ts'
 import type { Store } from '../../../src/domain/store.ts'
 import type { OpenOptions } from '../../../src/store/engine.ts'
 import { openStore } from '../../../src/store/open.ts'
-import { openReader } from '../../../src/store/sqlite/driver.ts'
+import { openReader, openWriter } from '../../../src/store/sqlite/driver.ts'
+import { createFile } from '../../../src/store/sqlite/files/file-system.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { createUser } from '../fixtures.ts'
 
@@ -54,6 +55,12 @@ export async function refusalOf(path: string): Promise<string> {
   if (opened instanceof AppError && opened.kind === 'store_unusable') return opened.message
   if (opened instanceof Error) throw opened
   throw new Error('it was opened')
+}
+
+/** Makes an empty file, and opens the connection of a store that writes to it. */
+export function makeWithWriter(path: string): Database {
+  createFile(path)
+  return openWriter(path, 'normal')
 }
 
 /** Makes a closed database of several pages: a user with 20 large plants. */

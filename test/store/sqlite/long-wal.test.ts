@@ -3,9 +3,8 @@ import { describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { StoreEvent } from '../../../src/store/engine.ts'
-import { openWriter } from '../../../src/store/sqlite/driver.ts'
 import { checkpoints, KEPT_WAL_BYTES, LONG_WAL_BYTES } from '../../../src/store/sqlite/writing/checkpoints.ts'
-import { makeDatabaseFolder, openWithUser, SHM, WAL } from './files.ts'
+import { makeDatabaseFolder, makeWithWriter, openWithUser, SHM, WAL } from './files.ts'
 
 /** The WAL grows less than this from one checkpoint to the next, the last group included. */
 const STEP_BYTES = KEPT_WAL_BYTES
@@ -98,7 +97,7 @@ describe('the store of a server', () => {
 
 test('a store tells nothing of readers that come and go, however long they make the WAL', () => {
   using files = makeDatabaseFolder()
-  using writer = openWriter(files.path, 'full')
+  using writer = makeWithWriter(files.path)
   writer.run('create table texts (text text)')
   const wal = checkpoints(writer, (error) => error)
   const beginToRead = () => {

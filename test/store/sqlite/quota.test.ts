@@ -1,12 +1,11 @@
 import { expect, test } from 'bun:test'
-import { openWriter } from '../../../src/store/sqlite/driver.ts'
 import { migrate } from '../../../src/store/sqlite/migrate.ts'
 import { COUNTED_USERS_MAX, openQuota } from '../../../src/store/sqlite/writing/quota.ts'
-import { makeDatabaseFolder } from './files.ts'
+import { makeDatabaseFolder, makeWithWriter } from './files.ts'
 
 test('the quota of plants remembers the counts of 10000 users, and counts anew with one more', () => {
   using files = makeDatabaseFolder()
-  using writer = openWriter(files.path, 'normal')
+  using writer = makeWithWriter(files.path)
   migrate(writer, files.path)
   writer.run('pragma foreign_keys = off')
   const quota = openQuota(writer, 1)

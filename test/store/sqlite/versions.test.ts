@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { OTHERS_SEEN_WITHIN_MS, type Version } from '../../../src/domain/store.ts'
-import { openReader, openWriter } from '../../../src/store/sqlite/driver.ts'
+import { openReader } from '../../../src/store/sqlite/driver.ts'
 import { migrate } from '../../../src/store/sqlite/migrate.ts'
 import {
   announceChanges,
@@ -13,7 +13,7 @@ import {
 import { type Call, createWrites } from '../../../src/store/sqlite/writing/writes.ts'
 import { type Random, randomNumbers, seedsOf } from '../../support/random.ts'
 import { FERN } from '../fixtures.ts'
-import { makeDatabaseFolder } from './files.ts'
+import { makeDatabaseFolder, makeWithWriter } from './files.ts'
 
 /** The three tests take more than 100 000 steps together. */
 const STEPS = 34_000
@@ -50,7 +50,7 @@ interface CachedList {
 function startWorld(path: string, random: Random, changesBefore = 0) {
   const pickId = () => random(random(2) === 0 ? LISTED_IDS : IDS)
   const pickUser = () => USERS[random(USERS.length)] as number
-  const writer = openWriter(path, 'normal')
+  const writer = makeWithWriter(path)
   migrate(writer, path)
   for (const user of USERS)
     writer.run('insert into users (id, name, created_at_ms) values (?1, ?2, 0)', [user, `u${user}`])

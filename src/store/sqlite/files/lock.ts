@@ -3,17 +3,17 @@ import { rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
-import { openDatabase, rowsOf } from '../driver.ts'
-import { isLocked } from '../errors.ts'
+import { openLocked, rowsOf } from '../driver.ts'
+import { isLocked, toOpenError } from '../errors.ts'
 import { syncDirectory } from './file-system.ts'
 
 /**
- * Locks a database: no other process has it open, or can open it until the connection is closed. Throws `store_unusable`, with `advice`, if another process has it open, even an idle one: in WAL mode each
- * process that has read a database keeps a shared lock on it, and this lock is exclusive (https://sqlite.org/wal.html#noshm).
+ * Locks a database: no other process has it open, or can use it until the connection is closed. Throws `store_unusable`, with
+ * `advice`, if another process has it open, even an idle one: in WAL mode each process that has read a database keeps a shared lock
+ * on it, and this lock is exclusive (https://sqlite.org/wal.html#noshm).
  */
 export function lockAlone(path: string, advice = 'end it'): Database {
-  const db = openDatabase(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
-  try {
+  const lock = (db: Database) => {
     // Before the first read, which takes the lock and recovers the WAL of a killed process.
     db.run('pragma locking_mode = exclusive')
     db.run('pragma synchronous = full')
@@ -22,12 +22,13 @@ export function lockAlone(path: string, advice = 'end it'): Database {
     if (statSync(path).size === 0) db.run('pragma journal_mode = memory')
     db.run('begin exclusive')
     db.run('commit')
-  } catch (error) {
-    db.close(true)
-    if (isLocked(error)) throw storeUnusable(`The database ${path} is open in another process: ${advice}.`, error)
-    throw error
   }
-  return db
+  try {
+    return openLocked(path, { readwrite: true, create: false, safeIntegers: true, strict: true }, lock, 0)
+  } catch (error) {
+    if (isLocked(error)) throw storeUnusable(`The database ${path} is open in another process: ${advice}.`, error)
+    throw toOpenError(error, path)
+  }
 }
 
 /** Whether another process has a database open. A file that is no database is not open. */
@@ -36,19 +37,23 @@ export function isOpenElsewhere(path: string): boolean {
     using _locked = lockAlone(path)
     return false
   } catch (error) {
-    return error instanceof AppError
+    return error instanceof AppError && isLocked(error.cause)
   }
 }
 
 /**
- * Closes the connection of `lockAlone`, so that the caller can replace the file. Before that it brings the WAL into the database
- * and removes the files beside it, durably. So a database never stands beside the WAL of another one.
+ * Prepares the database of `lockAlone` to be replaced by a file that gets its name: brings the WAL into the database and removes the
+ * files beside it, durably. So a database never stands beside the WAL of another one. The caller closes the connection after the
+ * replacement. A process that waits for the lock then sees that the file has changed.
  */
-export function closeForReplacement(db: Database): void {
+export function removeSideFiles(db: Database): void {
   const path = db.filename
-  const [[busy] = []] = rowsOf<[busy: bigint]>(db, 'pragma wal_checkpoint(truncate)')
-  if (busy !== 0n) throw storeUnusable(`The WAL of the database ${path} cannot be brought into it.`)
-  for (const name of ['-wal', '-shm']) rmSync(path + name, { force: true })
-  syncDirectory(dirname(path))
-  db.close(true)
+  try {
+    const [[busy] = []] = rowsOf<[busy: bigint]>(db, 'pragma wal_checkpoint(truncate)')
+    if (busy !== 0n) throw storeUnusable(`The WAL of the database ${path} cannot be brought into it.`)
+    for (const name of ['-wal', '-shm']) rmSync(path + name, { force: true })
+    syncDirectory(dirname(path))
+  } catch (error) {
+    throw toOpenError(error, path)
+  }
 }

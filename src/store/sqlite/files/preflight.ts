@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { sleepSync } from 'bun'
 import { copyUnfinished, type FileRole, fileDamaged, schemaTooNew, storeUnusable } from '../../errors.ts'
 import { openImmutable, openReader } from '../driver.ts'
@@ -8,10 +8,16 @@ import { cannotOpen, toOpenError } from '../errors.ts'
 import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION, UNFINISHED_ID } from '../migrate.ts'
 import { sizeOf } from './file-system.ts'
 import { isHalfMade, readHeader } from './header.ts'
+import { describeOtherName } from './other-names.ts'
 import { type Definition, refuseChangedSchema } from './schema.ts'
 
 /** The header of a WAL (https://sqlite.org/fileformat.html#wal_file_format). */
 const WAL_HEADER_BYTES = 32
+
+/** The longest name of a file on most file systems, the longest path that SQLite opens, and the longest ending of a file beside a database. */
+const NAME_MAX_BYTES = 255
+const PATH_MAX_BYTES = 512
+const ENDING_MAX_BYTES = '-backup.partial--journal'.length + crypto.randomUUID().length
 
 const LOOKS_BEFORE_REFUSAL = 2
 const LOOK_PAUSE_MS = 20
@@ -25,6 +31,8 @@ export function inspect(path: string): { readonly exists: boolean; readonly fore
   refuseUnusablePath(path)
   if (!existsSync(path)) return { exists: false, foreign: [] }
   refuseUnusableFile(path)
+  const otherName = describeOtherName(path)
+  if (otherName !== undefined) throw storeUnusable(otherName)
   // SQLite leaves an empty file if it is stopped before its first write, and empties a half-made one.
   if (sizeOf(path) === 0 || isHalfMade(path)) return { exists: true, foreign: [] }
   refuseForeignHeader('database', path)
@@ -88,7 +96,7 @@ function inspectAtRest(path: string, looksLeft = LOOKS_BEFORE_REFUSAL): readonly
   return inspectAtRest(path, looksLeft - 1)
 }
 
-/** A file of `restore` or `copy` has a journal while the first start brings it into WAL mode. */
+/** A new file has a journal while its first start makes the schema. */
 const inspectInUse = (path: string): readonly Definition[] =>
   inspectSchema('database', path, () => openReader(path, { recovers: sizeOf(`${path}-journal`) > 0 }))
 
@@ -104,6 +112,9 @@ function refuseUnusablePath(path: string): void {
   if (path !== path.trim())
     throw storeUnusable(`The path ${JSON.stringify(path)} ends in white space: leave it out, or rename the file.`)
   const directory = dirname(path)
+  const isLonger = (text: string, maxBytes: number) => Buffer.byteLength(text) + ENDING_MAX_BYTES > maxBytes
+  if (isLonger(basename(path), NAME_MAX_BYTES) || isLonger(path, PATH_MAX_BYTES))
+    throw storeUnusable(`The path ${path} is too long for the names of the files beside it: shorten it.`)
   if (!existsSync(directory)) throw storeUnusable(`The directory ${directory} does not exist: create it.`)
   if (!statSync(directory).isDirectory())
     throw storeUnusable(`${directory} is not a directory: name a file inside one.`)

@@ -5,16 +5,16 @@ import { AppError, codeOf, misused } from '../../../domain/error.ts'
 import type { Cloned, CloneOptions } from '../../engine.ts'
 import { type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
 import type { Counts } from '../../tools/contents.ts'
-import { rowsOf } from '../driver.ts'
+import { openLocked, rowsOf } from '../driver.ts'
 import { isDamage, isLocked, isOutOfSpace, toOpenError } from '../errors.ts'
 import { fileIdentity } from '../files/file-system.ts'
-import { closeForReplacement, lockAlone } from '../files/lock.ts'
+import { lockAlone, removeSideFiles } from '../files/lock.ts'
 import { databaseEmpty, inspect, refuseSideFiles, restingState } from '../files/preflight.ts'
 import { BACKUP_OF, type Definition, describeObjects, refuseChangedSchema } from '../files/schema.ts'
 import { findProblems } from '../health.ts'
 import { APPLICATION_ID, pragmaNumber } from '../migrate.ts'
 import { countRows } from './contents.ts'
-import { createDatabase, type NewDatabase } from './new-database.ts'
+import { createDatabase, ENTER_WAL_MODE, type NewDatabase } from './new-database.ts'
 
 /** Cloning so many rows takes a few milliseconds. After each batch, signals are handled. */
 const BATCH_ROWS = 20_000
@@ -40,11 +40,12 @@ export async function cloneDatabase(source: Source, target: string, options: Clo
     throw misused(`${target} is the ${source.role} itself: name another file.`)
   }
   using replaced = lockTarget(target, options)
-  return await withClone(source, target, options, ({ cloned, place }) => {
+  return await withClone(source, target, options, ({ db, cloned, place }) => {
     if (source.state !== undefined && restingState(source.path) !== source.state) {
       throw storeUnusable(`${source.path} was written to meanwhile: make a backup of it by plantstore backup.`)
     }
-    if (replaced !== undefined) closeForReplacement(replaced)
+    if (source.role === 'backup') db.run(ENTER_WAL_MODE)
+    if (replaced !== undefined) removeSideFiles(replaced)
     place(replaced !== undefined)
     return { ...cloned, path: target, bytes: statSync(target).size }
   })
@@ -76,6 +77,9 @@ export async function withClone<T>(
 ): Promise<T> {
   try {
     using clone = createDatabase(target)
+    // Nobody can replace a database that is held while the clone opens it at its path.
+    using _held =
+      source.role === 'database' ? openLocked(source.path, { readwrite: true, create: false }, hold) : undefined
     // Other processes use a database, and nobody writes to a backup (https://sqlite.org/uri.html).
     const access = source.role === 'database' ? 'mode=rw' : 'immutable=1'
     clone.db.run('attach ?1 as source', [`${Bun.pathToFileURL(source.path).href}?${access}`])
@@ -86,6 +90,12 @@ export async function withClone<T>(
   } catch (error) {
     throw toCloneError(error, source, target)
   }
+}
+
+/** Begins a read transaction. In WAL mode the lock would last without it. */
+function hold(db: Database): void {
+  if (!db.inTransaction) db.run('begin')
+  rowsOf(db, 'pragma schema_version')
 }
 
 /** Clones the schema and all rows of the attached database `source` in one transaction. Returns the counts of the source. */

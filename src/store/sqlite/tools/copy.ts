@@ -10,7 +10,7 @@ import { inspect, refuseSideFiles } from '../files/preflight.ts'
 import { findProblems } from '../health.ts'
 import { migrate } from '../migrate.ts'
 import { contentsOf, updateSchema } from './contents.ts'
-import { createDatabase } from './new-database.ts'
+import { createDatabase, ENTER_WAL_MODE } from './new-database.ts'
 
 /** `CopyTools.read` for SQLite. Without a snapshot no other process can open the database meanwhile. */
 export async function readSqlite<T>(path: string, isSnapshot: boolean, use: (source: Source) => Promise<T>) {
@@ -57,7 +57,11 @@ function targetOf(db: Database, path: string): Target {
       using reopened = lockAlone(path)
       const problems = findProblems(reopened)
       if (problems.length > 0) throw storeUnusable(`The copy is damaged: ${problems.join('; ')}.`)
-      return await use(contentsOf(reopened, path))
+      const result = await use(contentsOf(reopened, path))
+      // The transaction of `contentsOf`.
+      reopened.run('commit')
+      reopened.run(ENTER_WAL_MODE)
+      return result
     },
   }
 }

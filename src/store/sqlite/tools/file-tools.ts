@@ -38,7 +38,7 @@ export const fileTools = (path: string): FileTools => {
       }),
 
     async recordBackup(atMs, bytes) {
-      using writer = openWriter(path, 'full', { create: false })
+      using writer = openWriter(path, 'full')
       // An older schema has no place for the record.
       if (pragmaNumber(writer, 'user_version') !== SCHEMA_VERSION) return
       writer.run('insert or replace into last_backup (id, at_ms, bytes) values (1, ?1, ?2)', [atMs, bytes])

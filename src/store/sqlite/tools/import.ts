@@ -65,7 +65,7 @@ export const importPlants =
 
 /** Opens a connection whose temporary file is beside the database. SQLite gives that file no name, so that nothing of it is left. */
 function openConnection(path: string): Database {
-  const db = openWriter(path, 'full', { create: false })
+  const db = openWriter(path, 'full')
   db.run('pragma busy_timeout = 0')
   // The disk of the database has room for the plants if any disk has.
   db.run(`pragma temp_store_directory = '${dirname(path).replaceAll("'", "''")}'`)

@@ -1,11 +1,12 @@
 import { constants, type Database } from 'bun:sqlite'
 import { linkSync, lstatSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { codeOf } from '../../../domain/error.ts'
+import { AppError, codeOf } from '../../../domain/error.ts'
 import { LOCK_MAX_WAIT_MS } from '../../group-queue.ts'
 import { openDatabase } from '../driver.ts'
 import { createFile, syncDirectory, withFile } from '../files/file-system.ts'
 import { isOpenElsewhere } from '../files/lock.ts'
+import { PARTIAL, PARTIAL_NAME } from '../files/other-names.ts'
 
 /** A database that is being made beside its final path. `dispose` closes it, and deletes it unless it has its final path. */
 export type NewDatabase = ReturnType<typeof createDatabase>
@@ -30,11 +31,23 @@ export function createDatabase(target: string) {
     place(replaces: boolean): void {
       if (replaces) renameSync(path, target)
       else renameToNew(path, target)
-      syncDirectory(dirname(target))
+      try {
+        syncDirectory(dirname(target))
+      } catch (cause) {
+        const reason = cause instanceof Error ? cause.message : cause
+        const message = `${target} is there, but a loss of power may undo that, because its directory could not be synced: ${reason}.`
+        throw new AppError('file_unusable', { message, cause })
+      }
     },
     [Symbol.dispose]: () => made.dispose(),
   }
 }
+
+/**
+ * Makes a finished file a database for servers, which then need not have it alone at their start. This must be the last statement,
+ * because the next one would make a WAL.
+ */
+export const ENTER_WAL_MODE = 'pragma main.journal_mode = wal'
 
 /** It needs no journal on disk, because an unfinished file is deleted. Commits are synced. Another database can be attached by a URI. */
 function openUnfinished(path: string): Database {
@@ -63,12 +76,6 @@ export function renameToNew(from: string, to: string): void {
   }
   rmSync(from, { force: true })
 }
-
-/** The name of an unfinished database is its final name, this, and a UUID. */
-const PARTIAL = '.partial-'
-
-/** Matches these names. The group is the final name. */
-const PARTIAL_NAME = new RegExp(`^(.+)\\${PARTIAL}[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`, 's')
 
 /** The name of a file, with a dash instead of the time if `backupIn` gave it a time. */
 export const withoutTime = (name: string): string => name.replace(/\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db$/, '-')

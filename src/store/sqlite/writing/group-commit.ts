@@ -136,7 +136,7 @@ const isSmall = ([call, another]: readonly Call[]): boolean =>
 function openWatched({ path, identity, durability, quotaPlants }: GroupCommitOptions) {
   if (fileIdentity(path) !== identity) throw movedAway(path)
   const { opened, areMoved } = watchFiles(path, () => {
-    const writer = openWriter(path, durability, { create: false })
+    const writer = openWriter(path, durability)
     // The queue waits for locks, so that this thread can do other things meanwhile.
     writer.run('pragma busy_timeout = 0')
     const quota = quotaPlants === undefined ? undefined : openQuota(writer, quotaPlants)
