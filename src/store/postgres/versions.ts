@@ -105,11 +105,13 @@ export function openTokenChanges(client: Client, requireOpen: () => void, change
     unfinished++
     const deadlineMs = performance.now() + timeMs
     let user = NOBODY
+    let mayBeCommitted = false
     const announce = (announced: UserId) => {
       user = announced
     }
     const attempt = () => {
       requireOpen()
+      mayBeCommitted = false
       const leftMs = Math.min(deadlineMs - performance.now(), ANSWER_TIMEOUT_MS)
       if (leftMs < ATTEMPT_MIN_MS) throw new AppError('store_busy')
       return client.transaction(async (query) => {
@@ -118,13 +120,14 @@ export function openTokenChanges(client: Client, requireOpen: () => void, change
         const result = await work(query, announce)
         const stamp = randomStamp()
         await query(ANNOUNCE, [stamp, `${stamp} ${user};`])
+        mayBeCommitted = true
         return result
       }, leftMs)
     }
     const done = last
       .then(() => repeat(REPEAT_MS, isConflict, attempt))
       .catch((error) => {
-        throw toAppError(error, { outcomeIsUnknown: isConnectionLost(error) })
+        throw toAppError(error, { outcomeIsUnknown: mayBeCommitted && isConnectionLost(error) })
       })
       .finally(() => {
         unfinished--
