@@ -7,7 +7,7 @@ import { withFile } from './files/file-system.ts'
  * Translates SQLite's errors (https://sqlite.org/rescode.html) into `AppError`. Conflicts of keys, which the caller translates,
  * and errors that do not come from the database stay as they are. `path` is the database's file.
  */
-export function toAppError(error: unknown, path: string, { duringWrite = false } = {}): unknown {
+export function toAppError(error: unknown, path: string, { duringCommit = false } = {}): unknown {
   const code = codeOf(error)
   if (isLocked(error)) return new AppError('store_busy', { cause: error })
   const isReadOnly = code.startsWith('SQLITE_READONLY') && code !== 'SQLITE_READONLY_DBMOVED'
@@ -15,7 +15,7 @@ export function toAppError(error: unknown, path: string, { duringWrite = false }
     return new AppError('store_full', { cause: error })
   }
   if (isDamage(error) || /^SQLITE_(?:IOERR|CANTOPEN|PROTOCOL|READONLY_DBMOVED)/.test(code)) {
-    return new AppError('store_failed', { outcomeIsUnknown: duringWrite, cause: error })
+    return new AppError('store_failed', { outcomeIsUnknown: duringCommit, cause: error })
   }
   return error
 }

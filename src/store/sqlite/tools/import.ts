@@ -41,7 +41,7 @@ export const importPlants =
     using db = opened
     const { add, findExisting } = stagingTable(db, path, rule)
     const begin = prepareBegin(db, path)
-    const commit = prepareCommit(db)
+    const commit = prepareCommit(db, path)
     const { counts, writeUntil } = plantWriter(db, rule, clocks)
 
     async function* store(isAtomic: boolean) {

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { AppError } from '../../../domain/error.ts'
 import { LOCK_MAX_WAIT_MS } from '../../group-queue.ts'
-import { isWalIndexRefused } from '../errors.ts'
+import { isWalIndexRefused, toAppError } from '../errors.ts'
 import { pragmaNumber } from '../migrate.ts'
 
 /**
@@ -9,16 +9,16 @@ import { pragmaNumber } from '../migrate.ts'
  *
  * SQLite syncs the frames of a transaction before it extends the WAL-index, at frame 4063 and every 4096 frames after it. If
  * the disk has room for the frames but not for the index, the commit fails, and the next recovery would replay the frames. So
- * the function overwrites them before it throws SQLite's error. If it cannot, it throws `store_failed` with an unknown outcome.
+ * the function overwrites them before it throws. It throws SQLite's error as an `AppError`, which says if the outcome is unknown.
  */
-export function prepareCommit(writer: Database): () => void {
+export function prepareCommit(writer: Database, path: string): () => void {
   const commit = writer.prepare('commit')
   return () => {
     try {
       commit.run()
     } catch (error) {
       if (isWalIndexRefused(error)) overwriteFrames(writer, commit)
-      throw error
+      throw toAppError(error, path, { duringCommit: true })
     }
   }
 }

@@ -154,7 +154,7 @@ function groupTransaction(
   { path }: GroupCommitOptions,
 ) {
   const begin = writer.prepare('begin immediate')
-  const commit = prepareCommit(writer)
+  const commit = prepareCommit(writer, path)
 
   return function commitGroups(asked: readonly Asked[], isRepeated = false): readonly Committed[] {
     try {
@@ -180,9 +180,9 @@ function groupTransaction(
     } catch (cause) {
       if (writer.inTransaction) writer.run('rollback')
       quota?.forget()
-      const error = toAppError(cause, path, { duringWrite: true })
+      const error = toAppError(cause, path)
       // The disk refused the group but then took a file, so somebody may have made room in between.
-      const mayHaveRoom = isRefusedWrite(cause) && error instanceof AppError && error.kind === 'store_failed'
+      const mayHaveRoom = error instanceof AppError && error.kind === 'store_failed' && isRefusedWrite(error.cause)
       if (isRepeated || !mayHaveRoom) throw error
       return commitGroups(asked, true)
     }
