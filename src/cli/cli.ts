@@ -124,7 +124,9 @@ async function fail(io: Io, error: unknown): Promise<number> {
     await io.tell(isOfSystem ? line(`${error.message}.`) : linesOf(`plantstore: ${Bun.inspect(error)}`))
     return EXIT.failed
   }
-  await io.tell(line(error.message || (STORE_MESSAGES[error.kind] ?? error.kind)))
+  const [, shownBy] = SHOWN_BY.find(([words]) => words.test(io.argv.join(' '))) ?? ['', 'status']
+  const outcome = error.outcomeIsUnknown ? `Whether it was done is unknown: see plantstore ${shownBy}. ` : ''
+  await io.tell(line(outcome + (error.message || (STORE_MESSAGES[error.kind] ?? error.kind))))
   if (error.kind === 'misused') return EXIT.misused
   return error.kind.startsWith('store_') ? EXIT.storeUnusable : EXIT.failed
 }
@@ -144,6 +146,14 @@ function reworded(message: string, word: string): string {
 
 /** One line on stderr. Passwords in the text are hidden. */
 const line = (text: string): string => `plantstore: ${hidePasswords(text).trim()}`
+
+/** The command that shows whether another one was done, by the first words of that one. */
+const SHOWN_BY = [
+  [/^(?:serve|token create|token rotate)\b/, 'token list, because a token may be active that was not printed'],
+  [/^token\b/, 'token list'],
+  [/^user\b/, 'user list'],
+  [/^import\b/, 'export'],
+] as const
 
 /** The messages of errors of the store that have none of their own. */
 const STORE_MESSAGES: Partial<Record<ErrorKind, string>> = {

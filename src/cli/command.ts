@@ -1,5 +1,6 @@
 import type { Command, CommandUnknownOpts, InferOptions, Option } from '@commander-js/extra-typings'
 import { DATABASE_SETTINGS, OPTIONS, type SETTINGS } from '../config.ts'
+import { AppError } from '../domain/error.ts'
 import { OTHERS_SEEN_WITHIN_MS, type Store } from '../domain/store.ts'
 import type { OpenOptions } from '../store/engine.ts'
 import { openStore } from '../store/open.ts'
@@ -35,11 +36,14 @@ export async function withStore<T>(
   { mustExist = true, ...rest }: Pick<OpenOptions, 'mustExist' | 'onEvent' | 'onCreated'> = {},
 ): Promise<T> {
   const store = await openStore(options.database, () => {}, { ...openOptionsOf(options), ...rest, mustExist })
-  try {
-    return await task(store)
-  } finally {
-    await store.close()
-  }
+  const [done] = await Promise.allSettled([task(store)])
+  await store.close().catch((cause) => {
+    const message = 'This was done, but then the database failed: see that its disk works, and run plantstore check.'
+    // If the task has failed as well, its error says more.
+    if (done.status === 'fulfilled') throw new AppError('store_failed', { message, cause })
+  })
+  if (done.status === 'rejected') throw done.reason
+  return done.value
 }
 
 /** As `withStore`, but makes a missing store: an operator may create tokens before the first start. */

@@ -54,12 +54,13 @@ export const runClone = <T>(io: Io, task: (options: CloneOptions) => Promise<T>)
 
 /**
  * Runs a task until it ends or a signal stops it. After a signal it prints `stoppedText`, which says how far the task came and
- * how to go on, and ends the command. If the task fails by an error without a message, it prints the same and rejects with it.
+ * how to go on, and ends the command. `isCut` says that the task did not stop in time, so that a step may still be done. If the
+ * task fails with a known outcome and without a message, it prints the same and rejects.
  */
 export async function runUntilSignal<T>(
   io: Pick<Io, 'onSignal' | 'tell'>,
   task: (signal: AbortSignal) => Promise<T>,
-  stoppedText: () => string,
+  stoppedText: (isCut: boolean) => string,
 ): Promise<T> {
   const stopping = new AbortController()
   const stopped = Promise.withResolvers<never>()
@@ -67,14 +68,15 @@ export async function runUntilSignal<T>(
   io.onSignal((signal) => {
     received = signal
     stopping.abort(new Ended(exitCodeOf(signal)))
-    setTimeout(() => stopped.reject(stopping.signal.reason), STOP_TIMEOUT_MS)
+    setTimeout(() => stopped.reject(new Ended(exitCodeOf(signal))), STOP_TIMEOUT_MS)
   })
   try {
     return await Promise.race([task(stopping.signal), stopped.promise])
   } catch (error) {
-    if (error === stopping.signal.reason) await io.tell(`Stopped by ${received}: ${stoppedText()}`)
-    // The messages of these errors do not say how far the task came.
-    if (error instanceof AppError && error.message === '') await io.tell(`Stopped: ${stoppedText()}`)
+    if (error instanceof Ended)
+      await io.tell(`Stopped by ${received}: ${stoppedText(error !== stopping.signal.reason)}`)
+    const saysHowFar = !(error instanceof AppError) || error.message !== '' || error.outcomeIsUnknown
+    if (!saysHowFar) await io.tell(`Stopped: ${stoppedText(false)}`)
     throw error
   }
 }

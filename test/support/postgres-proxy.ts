@@ -92,6 +92,18 @@ export function startPostgresProxy(serverUrl: string) {
     decide(next: Decide): void {
       decide = next
     },
+    /** Loses the answer to the first statement with this text. Returns a function that counts lost answers. */
+    loseAnswerTo(text: string, fate: 'cut' | 'hold' = 'cut'): () => number {
+      let asked: object | undefined
+      let count = 0
+      decide = (from, bytes, connection) => {
+        if (from === 'client' && bytes.includes(text)) asked ??= connection
+        if (from === 'client' || connection !== asked || count > 0) return 'pass'
+        count++
+        return fate
+      }
+      return () => count
+    },
     /** Passes on the bytes that were held, also those of clients that have gone. */
     release(): void {
       for (const pass of held.splice(0)) pass()

@@ -62,8 +62,10 @@ export async function createBatch(store: Store, requests: readonly Request[], js
     if (users > 0) await io.tell(`Created ${counted(users, 'user')}.`)
     await io.tell(`Created ${counted(printed, 'token')}. Each is shown only once.`)
   }
-  const stoppedText = () =>
-    `${printed} of ${counted(total, 'token')} are created and printed. To create the rest, run the command with the lines after line ${requests[printed - 1]?.line ?? 0}.`
+  const rest = () =>
+    `To create the rest, run the command with the lines after line ${requests[printed - 1]?.line ?? 0}.`
+  const stoppedText = (isCut: boolean) =>
+    `${printed} of ${counted(total, 'token')} are created and printed. ${isCut ? 'More may be active: see plantstore token list.' : rest()}`
   await runUntilSignal(io, createAll, stoppedText)
 }
 

@@ -98,7 +98,8 @@ const deleteCommand = (user: Command, io: Io) =>
         }
         return await changeAccess(options, (store) => store.deleteUser(name, { signal, onProgress }))
       }
-      const { plants, tokens } = await runUntilSignal(io, deleteUser, () => stoppedText)
+      const cutText = 'how much was deleted is unknown: see plantstore user list. Run the same command again.'
+      const { plants, tokens } = await runUntilSignal(io, deleteUser, (isCut) => (isCut ? cutText : stoppedText))
       await io.tell(`Deleted user ${name} with ${counted(tokens, 'token')} and ${counted(plants, 'plant')}.`)
       if (json) await io.print(toJson({ user: name, tokens, plants }))
     })

@@ -16,13 +16,13 @@ describe.skipIf(lacks(POSTGRES_SERVER))('if the connection is lost after the com
     const { store, user } = opened
     await store.createPlant(user, { id: 1n, name: 'Fern' })
 
-    const createCuts = opened.cutAnswerTo(MARK)
+    const createCuts = opened.proxy.loseAnswerTo(MARK)
     const creates = await outcomesOf([
       store.createPlant(user, { id: 1n, name: 'Ivy' }),
       store.createPlant(user, { id: 2n, name: MARK }),
       store.createPlant(user + 7, { id: 3n, name: 'Moss' }),
     ])
-    const deleteCuts = opened.cutAnswerTo('')
+    const deleteCuts = opened.proxy.loseAnswerTo('')
     const deletes = await outcomesOf([store.deletePlant(user, 1n), store.deletePlant(user, 8n)])
 
     expect([createCuts(), deleteCuts()]).toEqual([1, 1])
@@ -34,7 +34,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('if the connection is lost after the com
   test('and the database has become read-only, the outcome is reported as unknown', async () => {
     await using opened = await openBehindProxy()
     const { store, user, server, name } = opened
-    const cuts = opened.cutAnswerTo(MARK)
+    const cuts = opened.proxy.loseAnswerTo(MARK)
     // New connections are read-only, like those to a standby. Present ones are not.
     await runScript(server, `alter database ${name} set default_transaction_read_only = on`)
 
@@ -152,18 +152,6 @@ async function openBehindProxy() {
   return {
     ...opened,
     proxy,
-    /** Cuts one connection: when the server answers a statement with this text. Returns a function that counts cuts. */
-    cutAnswerTo(text: string) {
-      let cuts = 0
-      let isSent = false
-      decide((from, bytes) => {
-        if (from === 'client' && bytes.includes(text)) isSent = true
-        if (from === 'client' || !isSent || cuts > 0) return 'pass'
-        cuts++
-        return 'cut'
-      })
-      return () => cuts
-    },
     /** Passes on the held bytes. Resolves when the server has answered the statement of the group that was among them. */
     async releaseGroup() {
       let isAnswered = false

@@ -80,8 +80,8 @@ export function openGroupCommit(options: GroupCommitOptions, report: (report: Re
       }
       return 'done'
     } catch (error) {
-      // Only who has given the order is told.
-      return { failure: fail(toFailure(error), () => {}) }
+      // Only who has given the order is told. The writes before it are done, but the WAL may keep what they have deleted.
+      return { failure: { ...fail(toFailure(error), () => {}), outcomeIsUnknown: order === 'truncate' } }
     }
   }
   /** Brings a WAL that has grown into the database. */
