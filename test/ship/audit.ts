@@ -20,9 +20,7 @@ async function audit(): Promise<void> {
   const executable = join(folder.path, 'plantstore')
   await runWell(['bun', 'run', 'compile', '--outfile', executable])
   for (const [title, problems] of await problemsOf(await partsInside(), executable)) report(title, problems)
-  const { unreachable, problems } = await advisories()
-  if (unreachable === undefined) report('advisories', problems)
-  else console.log(`advisories: not looked for, because the registry could not be asked: ${unreachable}`)
+  report('advisories', await advisories())
 }
 
 function report(title: string, problems: readonly string[]): void {
@@ -142,15 +140,15 @@ function filesNamedIn(executable: string): readonly string[] {
 }
 
 /**
- * The known vulnerabilities of the packages in the lock file, by `bun audit`, which asks the package registry. `unreachable` says
- * why the registry could not be asked. That is no problem, but the audit says so.
+ * The known vulnerabilities of the packages in the lock file, by `bun audit`, which asks the package registry. An audit for which the
+ * registry had no answer has found nothing out, and that is a problem as well.
  */
-export async function advisories(bun: readonly string[] = ['bun']) {
+export async function advisories(bun: readonly string[] = ['bun']): Promise<readonly string[]> {
   const { stdout, stderr, exitCode } = await runIn([...bun, 'audit'])
-  if (exitCode === 0) return { unreachable: undefined, problems: [] }
-  const unreachable = /^error: (.*)$/m.exec(stderr)?.[1]
-  if (unreachable !== undefined) return { unreachable, problems: [] }
-  return { unreachable, problems: stdout.split('\n').filter((line) => line.trim() !== '') }
+  if (exitCode === 0) return []
+  const failure = /^error: (.*)$/m.exec(stderr)?.[1]
+  if (failure !== undefined) return [`The registry did not say which vulnerabilities are known: ${failure}. Try again.`]
+  return stdout.split('\n').filter((line) => line.trim() !== '')
 }
 
 if (import.meta.main) await audit()
