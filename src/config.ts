@@ -14,7 +14,7 @@ export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
 /** The settings that name the store and say how to open it. */
 export const DATABASE_SETTINGS = settings('Database:', {
   database: defaulted('--database <where>', kinds.database, 'plantstore.db').help(
-    'The SQLite file, or postgres://USER@HOST/DATABASE. Only serve, token create, token import and restore make a missing database.',
+    'The SQLite file, or postgres://USER@HOST/DATABASE. Only serve, token create and token import make a missing database.',
   ),
   databasePasswordFile: valued('--database-password-file <path>', kinds.path).help(
     'The file with the password of a PostgreSQL database.',
@@ -164,6 +164,9 @@ export const OPTIONS = {
   keep: valued('--keep <count>', kinds.count(LIMIT_MAX)).help(
     'How many of the latest backups to keep in --dir. All by default.',
   ),
+  restored: valued('--database <where>', kinds.database)
+    .help('The SQLite file that the server uses. It has no default, because restore replaces or makes it.')
+    .env(`${VARIABLE_PREFIX}DATABASE`),
   force: new Option('--force', 'Replaces an existing file.'),
   onConflict: defaulted('--on-conflict <rule>', kinds.oneOf(CONFLICT_RULES), 'fail').help(
     'If the user already has a plant with the id of a line. fail: import nothing. skip: keep the plant. replace: replace the plant.',

@@ -31,7 +31,7 @@ describe('a database with an older schema', () => {
     const answers = [
       await made.run('status'),
       await made.run('backup', 'older.db'),
-      await made.run('restore', 'older.db', '--force'),
+      await made.run('restore', 'older.db', '--force', '--database', made.database),
     ]
 
     expect(answers.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0])

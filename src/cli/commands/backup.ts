@@ -63,16 +63,17 @@ async function deleteOld(tools: FileTools, latest: string, keep: number, { tell 
 export const restoreCommand = (program: Command, io: Io) =>
   defineCommand(program, 'restore', {
     does: 'Replaces the database by a backup. No process may have the database open.',
-    examples: ['restore plants.db', 'restore plants.db --force'],
+    examples: ['restore plants.db --database plantstore.db', 'restore plants.db --force --database plantstore.db'],
     exits: {
       failed: 'The database exists and --force is missing.',
       storeUnusable: 'The backup is missing or damaged, or the database is in use.',
     },
-    options: ['force', 'json', 'database'],
+    options: ['force', 'json', 'restored'],
   })
     .argument('<file>', 'The backup.')
     .action(async (file, { database, force = false, json }) => {
       if (file === '-') throw misused('restore does not read stdin: save the backup as a file and name it.')
+      if (!database) throw misused('Name the database that the server uses: --database or PLANTSTORE_DATABASE.')
       const tools = await engineOf(database).fileTools()
       const cloned = await runClone(io, (clone) => tools.restore(file, { ...clone, force }))
       await tellCloned('Restored', cloned, io, json)
