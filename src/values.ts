@@ -161,7 +161,7 @@ export const valued = <Flags extends string, T>(flags: Flags, kind: Kind<T>) => 
   help(help: string) {
     const option = new Option(flags, help)
     if (kind.words) option.argChoices = [...kind.words]
-    return option.argParser((text: string, before?: T): T => parseValue(text, kind, optionName(option), before))
+    return option.argParser((text: string, before?: T): T => parseOption(text, kind, option, before))
   },
 })
 
@@ -170,8 +170,19 @@ export const defaulted = <Flags extends string, T>(flags: Flags, kind: Kind<T>, 
   help: (help: string) => valued(flags, kind).help(help).default(kind(defaultText), defaultText),
 })
 
+/**
+ * `parseValue` for a text of the command line or a variable. An empty variable is no default: an empty `PLANTSTORE_TLS_CERT` would mean
+ * no TLS. The runtime reads bytes that are not UTF-8 as U+FFFD, so the names of two files would be one.
+ */
+export function parseOption<T>(text: string, kind: Kind<T>, option: Pick<Option, 'long' | 'envVar'>, before?: T): T {
+  const name = optionName(option)
+  if (text === '' && option.envVar) throw misused(`${name} is empty: remove the line, or give it a value.`)
+  if (!text.includes('\ufffd')) return parseValue(text, kind, name, before)
+  throw misused(`${name} is not UTF-8, or has the character U+FFFD: convert it, or rename the file.`)
+}
+
 /** An option in a message. The message never has the text: it may be the URL of a database, with its password. */
-export const optionName = ({ long, envVar }: Pick<Option, 'long' | 'envVar'>): string =>
+const optionName = ({ long, envVar }: Pick<Option, 'long' | 'envVar'>): string =>
   envVar === undefined ? `${long}` : `${long} (${envVar})`
 
 /** The value of a text. Throws `misused` if the text breaks the rule of the kind; `name` is the subject of the message. */

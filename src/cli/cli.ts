@@ -3,6 +3,7 @@ import { Command, CommanderError } from '@commander-js/extra-typings'
 import { OPTIONS } from '../config.ts'
 import { hidePasswords } from '../domain/database-url.ts'
 import { AppError, type ErrorKind } from '../domain/error.ts'
+import { parseOption } from '../values.ts'
 import { VERSION } from '../version.ts'
 import { Ended, EXIT, type Io, isClosedPipe, linesOf } from './io.ts'
 import { applyBooleanVariables, removalOf, unknownVariables } from './variables.ts'
@@ -97,6 +98,7 @@ export async function createProgram(io: Io, word = 'help', help: string[] = []):
       outputError: (text) => void io.tell(line(reworded(text, word))),
     })
     .hook('preAction', async (_, command) => {
+      for (const text of command.args) parseOption(text, String, { long: 'The argument' })
       applyBooleanVariables(command, io.env)
       for (const name of unknownVariables(io.env)) {
         const removal = command.name() === 'serve' && removalOf(name)

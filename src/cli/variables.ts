@@ -1,6 +1,6 @@
 import type { CommandUnknownOpts } from '@commander-js/extra-typings'
 import { OPTIONS, REMOVED, VARIABLE_PREFIX } from '../config.ts'
-import { optionName } from '../values.ts'
+import { oneOf, parseOption } from '../values.ts'
 
 /** Applies `true` and `false` in the variables of flags. Commander takes every value there for true, also `false`. */
 export function applyBooleanVariables(command: CommandUnknownOpts, env: Readonly<Record<string, string | undefined>>) {
@@ -8,11 +8,8 @@ export function applyBooleanVariables(command: CommandUnknownOpts, env: Readonly
     const name = option.attributeName()
     const isFlag = !option.required && !option.optional
     if (!isFlag || command.getOptionValueSource(name) !== 'env') continue
-    const text = env[option.envVar ?? ''] ?? ''
-    if (text !== 'true' && text !== 'false') {
-      command.error(`error: ${optionName(option)} must be true or false.`)
-    }
-    command.setOptionValueWithSource(name, (text === 'true') !== option.negate, 'env')
+    const value = parseOption(env[option.envVar ?? ''] ?? '', oneOf(['true', 'false']), option)
+    command.setOptionValueWithSource(name, (value === 'true') !== option.negate, 'env')
   }
 }
 

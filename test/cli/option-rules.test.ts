@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import type { CommandUnknownOpts } from '@commander-js/extra-typings'
 import { run } from '../../src/cli/cli.ts'
-import { OPTIONS } from '../../src/config.ts'
+import { OPTIONS, SETTINGS } from '../../src/config.ts'
 import { AppError } from '../../src/domain/error.ts'
 import { leafCommands, nameOf } from '../support/commands.ts'
 import { makeIo } from '../support/io.ts'
@@ -109,6 +110,8 @@ const KINDS = {
   },
 } satisfies Partial<Record<keyof typeof OPTIONS, ValueRules>>
 
+const EMPTY_RULE = 'is empty: remove the line, or give it a value.'
+
 type AnyOption = (typeof OPTIONS)[keyof typeof OPTIONS]
 
 const parse = ({ parseArg }: AnyOption, text: string): unknown => parseArg?.(text, undefined)
@@ -132,7 +135,7 @@ describe.each(Object.entries<ValueRules>(KINDS))('a value like that of %s', (nam
 
   test('is refused past its limits, with the flag, the variable and the rule in one sentence', () => {
     const isRefused = (text: string) =>
-      /^--[\w-]+(?: \(PLANTSTORE_\w+\))? must be [^\n]+\.$/.test(refusal(option, text))
+      /^--[\w-]+(?: \(PLANTSTORE_\w+\))? (?:must be|is empty:) [^\n]+\.$/.test(refusal(option, text))
 
     expect(refuses.filter((text) => !isRefused(text))).toEqual([])
   })
@@ -158,7 +161,7 @@ const MISTYPED_URLS: readonly string[] = [
 test.each(['database', 'from', 'to'] as const)('the option %s repeats nothing of a mistyped URL', (name) => {
   const rules = MISTYPED_URLS.map((text) => refusal(OPTIONS[name] as AnyOption, text))
 
-  expect(rules.filter((rule) => !/^--\w+ (?:\(\w+\) )?must be /.test(rule))).toEqual([])
+  expect(rules.filter((rule) => !/^--\w+ (?:\(\w+\) )?(?:must be|is empty)/.test(rule))).toEqual([])
   expect(rules.filter((rule) => /Sesame|wrong/.test(rule))).toEqual([])
 })
 
@@ -182,17 +185,22 @@ describe('every command', async () => {
     async ({ name, command }) => {
       for (const option of command.options) {
         const { long = '', envVar } = option
-        const badValue = takesValue(option) ? '' : 'yes'
         const args = [...name.split(' '), ...mandatory(command, long)]
-        const answers = [
-          ...(takesValue(option) ? [await runCommand([...args, long, badValue])] : []),
-          ...(envVar === undefined ? [] : [await runCommand(args, { [envVar]: badValue })]),
+        const [subject, rule] = envVar === undefined ? [long, 'must be '] : [`${long} (${envVar})`, EMPTY_RULE]
+        const bad = [
+          ...(takesValue(option) ? [{ rule, args: [...args, long, ''] }] : []),
+          ...(takesValue(option) ? [{ rule: 'is not UTF-8', args: [...args, `${long}=a\ufffd`] }] : []),
+          ...(envVar === undefined ? [] : [{ rule, args, env: { [envVar]: '' } }]),
+          ...(envVar === undefined || takesValue(option)
+            ? []
+            : [{ rule: 'must be one of true, false.', args, env: { [envVar]: 'yes' } }]),
         ]
 
-        const subject = envVar === undefined ? long : `${long} (${envVar})`
-        for (const { stdout, stderr, exitCode } of answers) {
+        for (const { rule, args, env } of bad) {
+          const { stdout, stderr, exitCode } = await runCommand(args, env)
+
           expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 2 })
-          expect(stderr).toStartWith(`plantstore: ${subject} must be `)
+          expect(stderr).toStartWith(`plantstore: ${subject} ${rule}`)
           expect(stderr).toMatch(/^[^\n]+\.\n$/)
         }
       }
@@ -219,4 +227,24 @@ describe('every command', async () => {
       expect({ parsed, stderr: stderr() }).toEqual({ parsed: [args[0] === 'help' ? 'help' : name], stderr: '' })
     }
   })
+})
+
+test('the settings file of the packages shows the default of each setting that has one', async () => {
+  const file = await Bun.file(join(import.meta.dir, '../../contrib/packages/plantstore.env')).text()
+  const lines = [...file.matchAll(/^#(PLANTSTORE_\w+)=(.*)$/gm)].map(
+    ([, name = '', value = '']) => [name, value] as const,
+  )
+  const settingsWith = async (env: Readonly<Record<string, string>>) => {
+    const serve = (await leafCommands(makeIo(['serve'], env).io)).find((each) => each.name() === 'serve')
+    Object.assign(process.env, env)
+    await serve?.action(() => {}).parent?.parseAsync(['serve'], { from: 'user' })
+    for (const name of Object.keys(env)) delete process.env[name]
+    // A flag that is not given is `undefined`.
+    return Object.entries(serve?.opts() ?? {}).filter(([, value]) => value !== undefined && value !== false)
+  }
+  const shown = lines.filter(([name, value]) => value !== '' && name !== 'PLANTSTORE_DATABASE')
+
+  expect(lines.map(([name]) => name)).toEqual(Object.values(SETTINGS).map(({ envVar }) => `${envVar}`))
+  expect(await settingsWith(Object.fromEntries(shown))).toEqual(await settingsWith({}))
+  expect(lines).toContainEqual(['PLANTSTORE_DATABASE', '/var/lib/plantstore/plantstore.db'])
 })

@@ -9,7 +9,7 @@ const UNIT_DATABASE = '/var/lib/plantstore/plantstore.db'
 const INTRODUCTION = [
   'Settings of Plant Store, of the server and its nightly backups. Written by bun run docs.',
   'To change a setting, remove the # before it and run, as root: systemctl restart plantstore.',
-  'A value behind a # is the default. A setting without a value, or with "true", is off by default.',
+  'A value behind a # is the default. If a setting shows no value, give it one when you remove its #.',
 ]
 
 /** The settings file of the packages: each option of `serve`, as a comment with its default. */
@@ -24,7 +24,7 @@ export async function settingsFile(): Promise<string> {
 function setting(option: Option): string {
   const isFlag = !option.required && !option.optional
   const value = option.name() === 'database' ? UNIT_DATABASE : option.defaultValueDescription
-  const shown = isFlag ? 'true' : value
+  const shown = isFlag ? 'false' : value
   return `${comment(option.description)}\n#${option.envVar}=${shown ?? ''}`
 }
 
