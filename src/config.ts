@@ -171,6 +171,9 @@ export const OPTIONS = {
   onConflict: defaulted('--on-conflict <rule>', kinds.oneOf(CONFLICT_RULES), 'fail').help(
     'If the user already has a plant with the id of a line. fail: import nothing. skip: keep the plant. replace: replace the plant.',
   ),
+  maxLine: defaulted('--max-line <size>', kinds.size, '385KiB').help(
+    'The longest line of the input. Exported lines are never longer than six times the --max-body of the server and 1 KiB.',
+  ),
   atomic: new Option(
     '--atomic',
     'Imports all lines or none, in one transaction. Creates and deletes of servers wait for it.',

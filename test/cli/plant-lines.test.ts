@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { readLines } from '../../src/cli/plant-lines.ts'
-import { rejectionOf } from '../store/rejection.ts'
 import { expectProperty, PROPERTY_TIMEOUT_MS } from '../support/properties.ts'
 
 const MAX_BYTES = 8
@@ -27,15 +26,16 @@ describe('lines', () => {
     expect(await read(chunks)).toEqual(lines)
   })
 
-  test.each([[['123456789\na\n']], [['a\n1234', '56789']], [['12345678', '9']]])(
-    'of %j are refused, because one is too long',
-    async (chunks) => {
-      expect(await rejectionOf(read(chunks))).toMatchObject({
-        kind: 'file_unusable',
-        message: 'A line is longer than 8 bytes.',
-      })
-    },
-  )
+  test.each([
+    [['123456789\na\n'], ['123456789']],
+    [
+      ['a\n1234', '56789', 'b\n'],
+      ['a', '123456789'],
+    ],
+    [['12345678', '9'], ['123456789']],
+  ])('of %j end with the one that is too long: %j', async (chunks, lines) => {
+    expect(await read(chunks)).toEqual(lines)
+  })
 
   test(
     'are the same wherever a text is cut',

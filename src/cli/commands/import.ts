@@ -9,7 +9,7 @@ import { type Input, openInput } from '../input.ts'
 import type { Io } from '../io.ts'
 import { runUntilSignal, showProgress } from '../long-task.ts'
 import { counted, toJson } from '../output.ts'
-import { LINE_MAX_BYTES, parsePlantLine, readLines } from '../plant-lines.ts'
+import { describeFile, isBlank, parsePlantLine, readLines, withoutBom } from '../plant-lines.ts'
 
 /** How many refused lines are printed. */
 export const REFUSALS_TOLD_MAX = 20
@@ -21,7 +21,8 @@ interface ImportJob {
   readonly user: string | undefined
   readonly rule: ConflictRule
   readonly isAtomic: boolean
-  /** How many lines were read. */
+  readonly maxLine: number
+  /** How many lines were read that are not blank. */
   lines: number
   counts: { readonly durable: number; readonly created: number; readonly users: number }
 }
@@ -32,13 +33,14 @@ export const importCommand = (program: Command, io: Io) =>
     does: 'Stores plants from lines of JSON in the form of export. Reads stdin without a file.',
     examples: ['import plants.jsonl', 'import - --user me --on-conflict skip'],
     exits: { failed: 'A line is refused, or the file cannot be read.' },
-    options: ['userOfLines', 'onConflict', 'atomic', 'json', 'database'],
+    options: ['userOfLines', 'onConflict', 'maxLine', 'atomic', 'json', 'database'],
   })
     .argument('[file]', 'The lines, or - for stdin.')
-    .action(async (file, { database, user, onConflict: rule, atomic: isAtomic = false, json }) => {
+    .action(async (file, { database, user, onConflict: rule, maxLine, atomic: isAtomic = false, json }) => {
       const input = await openInput(file, io)
       const tools = await engineOf(database).fileTools()
-      const job: ImportJob = { input, user, rule, isAtomic, lines: 0, counts: { durable: 0, created: 0, users: 0 } }
+      const counts = { durable: 0, created: 0, users: 0 }
+      const job: ImportJob = { input, user, rule, isAtomic, maxLine, lines: 0, counts }
       const importAll = (signal: AbortSignal) =>
         tools.importPlants(rule, io, async (target) => {
           await requireNone(checkLines(job, target, signal, io), job, io)
@@ -69,20 +71,23 @@ function describeStored({ counts: { durable }, lines, rule }: ImportJob): string
 async function* checkLines(job: ImportJob, target: PlantImport, signal: AbortSignal, io: Io): AsyncGenerator<string> {
   const { stream, bytes: total } = job.input
   using progress = showProgress(io)
-  let bytes = 0
-  for await (const batch of readLines(stream, LINE_MAX_BYTES)) {
+  let [bytes, number, refused] = [0, 0, 0]
+  for await (const batch of readLines(stream, job.maxLine)) {
     signal.throwIfAborted()
-    for (const line of batch) {
-      job.lines++
+    for (const read of batch) {
+      number++
+      const line = number === 1 ? withoutBom(read) : read
       bytes += line.length + 1
-      const plant = parsePlantLine(line, job.user)
+      if (isBlank(line)) continue
+      job.lines++
+      const plant = parsePlantLine(line, job.maxLine, job.user)
       if (typeof plant === 'string') {
-        yield `line ${job.lines}: ${plant}`
+        yield `line ${number}: ${plant}${refused++ === 0 ? describeFile(line) : ''}`
         continue
       }
-      const first = target.add(plant, job.lines)
+      const first = target.add(plant, number)
       if (first !== undefined && job.rule === 'fail')
-        yield `line ${job.lines}: its user and id are those of line ${first}.`
+        yield `line ${number}: its user and id are those of line ${first}.`
     }
     progress.update(bytes, total, `${counted(job.lines, 'plant')} checked`)
   }

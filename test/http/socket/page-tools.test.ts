@@ -80,11 +80,13 @@ describe('tools of the page', () => {
     const content = await Bun.file(await ui.downloaded()).text()
     await service.delete('9007199254740993')
     await ui.click('Upload')
-    await page.getByLabel('A file with a plant in each line').setInputFiles({
-      name: 'plants.jsonl',
-      mimeType: 'application/jsonl',
-      buffer: Buffer.from(`${content}\nFern\n{"id":7}`),
-    })
+    const choose = (buffer: Buffer) =>
+      page
+        .getByLabel('A file with a plant in each line')
+        .setInputFiles({ name: 'plants.jsonl', mimeType: 'application/jsonl', buffer })
+    await choose(Buffer.from('{"id":8,"name":"Caf\xe9"}\n', 'latin1'))
+    await ui.see('Added 0 plants: the file is not UTF-8 behind line 0, so convert it.')
+    await choose(Buffer.from(`\ufeff${content}\nFern\n{"id":7}\n \t\r\n`))
     await ui.see('Done: 1 plant added, 3 refused.')
     await ui.row('9007199254740993').waitFor()
 

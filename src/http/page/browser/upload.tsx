@@ -90,6 +90,7 @@ async function eachLine(
     }
     return 'all lines of the file are done'
   } catch (error) {
+    if (error instanceof TypeError) return `the file is not UTF-8 behind line ${number}, so convert it`
     // The file was changed or deleted meanwhile.
     if (error instanceof DOMException) return `the file cannot be read behind line ${number}, so choose it again`
     throw error
@@ -98,7 +99,8 @@ async function eachLine(
 
 /** The lines of a file. It is read part by part, so that it can be of any length. */
 async function* linesOf(file: File): AsyncGenerator<string> {
-  const reader = file.stream().pipeThrough(new TextDecoderStream()).getReader()
+  const decoder = new TextDecoderStream('utf-8', { fatal: true })
+  const reader = file.stream().pipeThrough(decoder).getReader()
   let rest = ''
   for (let part = await reader.read(); !part.done; part = await reader.read()) {
     const lines = (rest + part.value).split('\n')
