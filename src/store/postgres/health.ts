@@ -2,7 +2,7 @@ import { AppError, withKnownOutcome } from '../../domain/error.ts'
 import { PLANT_FIELDS } from '../../domain/plant.ts'
 import { EXPIRES_SOON_MS, EXPIRING_TOKENS_MAX, type Store } from '../../domain/store.ts'
 import { NOBODY } from '../../domain/token.ts'
-import { findRuleBreaks } from '../row-rules.ts'
+import { findRuleBreaks, LAST_ID_MAX } from '../row-rules.ts'
 import { NO_PLANT } from '../rows.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { sqlState } from './errors.ts'
@@ -16,7 +16,7 @@ const CHECKS: readonly string[] = [
   "select 'a token has no hash' from plantstore.tokens where length(label) < 0 or length(hash) <> 32",
   ...['user', 'token'].map(
     (row) => `select '${row}s are miscounted' from plantstore.counters
-      where last_${row}_id < (select max(id) from plantstore.${row}s)`,
+      where last_${row}_id not between (select coalesce(max(id), 0) from plantstore.${row}s) and ${LAST_ID_MAX}`,
   ),
   ...findRuleBreaks('plantstore.'),
 ]

@@ -150,6 +150,21 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
     }
   })
 
+  test('names a counter below the largest identifier or above 2^52, and no other', async () => {
+    await using database = await makeDatabase()
+    const store = await open(database.url)
+    await createUser(store, 'me')
+    const problems = []
+    for (const last of [0, 1, 2 ** 52, 2 ** 52 + 1]) {
+      await runScript(database.url, `update plantstore.counters set last_user_id = ${last}, last_token_id = ${last}`)
+      problems.push(await store.checkIntegrity())
+    }
+
+    const found = ['users are miscounted', 'tokens are miscounted']
+    expect(problems).toEqual([found, [], [], found])
+    await store.close()
+  })
+
   test('gives the same answers with unusual settings of the database', async () => {
     await using database = await makeDatabase({
       isEmpty: true,

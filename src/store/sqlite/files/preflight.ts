@@ -146,6 +146,10 @@ function inspectSchema(role: FileRole, path: string, open: (path: string) => Dat
     const version = pragmaNumber(db, 'user_version')
     if (pragmaNumber(db, 'application_id') !== APPLICATION_ID && tables > 0) throw databaseForeign(path)
     if (version > SCHEMA_VERSION) throw schemaTooNew(path, version, SCHEMA_VERSION)
+    if (db.prepare('pragma encoding').values()[0]?.[0] !== 'UTF-8')
+      throw storeUnusable(
+        `${path} is in UTF-16, which has no backup: dump it into UTF-8, see docs/how-to/troubleshoot.md.`,
+      )
     return refuseChangedSchema(role, path, db, version)
   } catch (cause) {
     throw toOpenError(cause, path, role)

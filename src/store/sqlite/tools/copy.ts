@@ -1,6 +1,6 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import { codeOf } from '../../../domain/error.ts'
-import { storeUnusable } from '../../errors.ts'
+import { fileDamaged, storeUnusable } from '../../errors.ts'
 import { COLUMNS } from '../../tables.ts'
 import type { Source, Target } from '../../tools/contents.ts'
 import { insertInto, openReader } from '../driver.ts'
@@ -17,6 +17,8 @@ export async function readSqlite<T>(path: string, isSnapshot: boolean, use: (sou
   await updateSchema(path)
   try {
     using db = isSnapshot ? openReader(path) : lockAlone(path, 'end it, or use --snapshot')
+    const problems = findProblems(db)
+    if (problems.length > 0) throw fileDamaged('database', path, `is damaged: ${problems.join('; ')}`)
     return await use(contentsOf(db, path))
   } catch (error) {
     throw toAppError(error, path)
