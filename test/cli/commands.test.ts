@@ -6,6 +6,7 @@ import { COMMAND, EXECUTABLE, runPlantstore } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { program, type Requirement } from '../support/requirement.ts'
 import { MAY_CHANGE_USER } from '../support/restricted.ts'
+import { STRACE } from '../support/strace.ts'
 import { filled, isAsPrinted, testTranscripts } from '../support/transcript.ts'
 
 /** A slow machine prints such lines, too. */
@@ -15,6 +16,7 @@ const PROGRESS = /^(?:\d+ %: )?\d+ (?:of \d+ )?plants? (?:checked|copied|exporte
 const NEEDS: readonly (readonly [word: RegExp, requirement: Requirement])[] = [
   [/\b(?:ask|request|logged|metrics|curl)\b/, program('curl')],
   [/\bsetpriv\b/, MAY_CHANGE_USER],
+  [/\bstrace\b/, STRACE],
   [/\/proc\/|\/dev\/full/, { missing: 'this is no Linux', isMet: () => process.platform === 'linux' }],
   [/\b(?:self_signed|signed_by)\b/, program('openssl')],
   ...['sqlite3', 'jq', 'openssl', 'promtool', 'python3', 'script'].map(

@@ -1,8 +1,9 @@
 import { describe, expect } from 'bun:test'
-import { BTRFS_DISKS, EXT4_DISKS, MOUNTS, mountDisk, mountFragileDisk, mountQuotaDisk } from '../support/disk.ts'
+import { statSync } from 'node:fs'
+import { BTRFS_DISKS, EXT4_DISKS, MOUNTS, mountDisk, mountFragileDisk, mountQuotaDisk, run } from '../support/disk.ts'
 import { serve } from '../support/executable.ts'
 import type { Random } from '../support/random.ts'
-import type { Requirement } from '../support/requirement.ts'
+import { program, type Requirement } from '../support/requirement.ts'
 import { injectFault, STRACE } from '../support/strace.ts'
 import { until, untilEnded } from '../support/until.ts'
 import { holdTransaction } from './foreign-transaction.ts'
@@ -61,6 +62,18 @@ const REASONS: readonly Reason[] = [
     begin({ disk }, random) {
       disk?.fillUp(random(ROOM_MAX_BYTES))
       return { [Symbol.asyncDispose]: async () => disk?.makeRoom() }
+    },
+  },
+  {
+    because: 'its files may not grow',
+    long: 20,
+    needs: [program('prlimit')],
+    begin({ server, database }, random) {
+      const limit = (bytes: number | 'unlimited') => ['prlimit', `--pid=${server.pid}`, `--fsize=${bytes}:`]
+      const file = random(2) === 0 ? database : `${database}-wal`
+      run(limit(statSync(file).size + random(ROOM_MAX_BYTES)))
+      // In the end the server is gone.
+      return { [Symbol.asyncDispose]: async () => void Bun.spawnSync(limit('unlimited')) }
     },
   },
   // Most quotas count blocks: there is room for names of files and none for their content.

@@ -1,7 +1,7 @@
 import { rmSync, writeSync } from 'node:fs'
 import { AppError, codeOf } from '../../domain/error.ts'
 import { type FileRole, fileDamaged, storeUnusable } from '../errors.ts'
-import { withFile } from './files/file-system.ts'
+import { sizeOf, withFile } from './files/file-system.ts'
 
 /**
  * Translates SQLite's errors (https://sqlite.org/rescode.html) into `AppError`. Conflicts of keys, which the caller translates,
@@ -11,7 +11,7 @@ export function toAppError(error: unknown, path: string, { duringCommit = false 
   const code = codeOf(error)
   if (isLocked(error)) return new AppError('store_busy', { cause: error })
   const isReadOnly = code.startsWith('SQLITE_READONLY') && code !== 'SQLITE_READONLY_DBMOVED'
-  if (isOutOfSpace(error) || isReadOnly || (isRefusedWrite(error) && refusesFilesBeside(path))) {
+  if (isReadOnly || (isOutOfSpace(error) && (!isRefusedWrite(error) || refusesFilesBeside(path)))) {
     return new AppError('store_full', { cause: error })
   }
   if (isDamage(error) || /^SQLITE_(?:IOERR|CANTOPEN|PROTOCOL|READONLY_DBMOVED)/.test(code)) {
@@ -24,6 +24,8 @@ export function toAppError(error: unknown, path: string, { duringCommit = false 
 export function toOpenError(error: unknown, path: string, role: FileRole = 'database'): AppError {
   if (error instanceof AppError) return error
   if (isOutOfSpace(error)) return storeUnusable(`There is no space for the database ${path}: make room.`, error)
+  if (isUnshared(error))
+    return storeUnusable(`The file system of ${path} has no shared memory: keep it on a local disk.`, error)
   if (isLocked(error)) return storeUnusable(`The database ${path} is locked by another process: end it.`, error)
   if (isDamage(error)) return fileDamaged(role, path, `is damaged: ${String(error)}`, error)
   if (codeOf(error) === 'SQLITE_CANTOPEN') return cannotOpen(path, role, error)
@@ -40,8 +42,8 @@ export function cannotOpen(path: string, role: FileRole, cause: unknown): AppErr
 const PROBE = new Uint8Array(4096)
 
 /**
- * SQLite has one code for a broken disk, a file system that turned read-only, and a quota that is used up. A new file shows
- * which it is. Nothing was synced in these cases, so no outcome is unknown.
+ * SQLite has one code for a broken disk, a file system that turned read-only, a quota that is used up, and a file that may not
+ * grow. A new file as long as both others shows which it is. Nothing was synced in these cases, so no outcome is unknown.
  */
 function refusesFilesBeside(path: string): boolean {
   const probe = `${path}-probe-${crypto.randomUUID()}`
@@ -49,25 +51,29 @@ function refusesFilesBeside(path: string): boolean {
     withFile(probe, 'wx', (file) => {
       // The name goes first, so that no file is left behind.
       rmSync(probe)
-      writeSync(file, PROBE, 0, PROBE.length, 0)
+      writeSync(file, PROBE, 0, PROBE.length, sizeOf(path) + sizeOf(`${path}-wal`))
     })
     return false
   } catch (error) {
-    return /^(?:EROFS|ENOSPC|EDQUOT)$/.test(codeOf(error))
+    return /^(?:EROFS|ENOSPC|EDQUOT|EFBIG)$/.test(codeOf(error))
   }
 }
 
 /** Another connection has the lock. */
 export const isLocked = (error: unknown): boolean => /^SQLITE_(?:BUSY|LOCKED)/.test(codeOf(error))
 
-/** The disk has no space left for the database, its WAL or its WAL-index. */
-export const isOutOfSpace = (error: unknown): boolean => codeOf(error) === 'SQLITE_FULL' || isWalIndexRefused(error)
+/** The disk has no space left for the database, its WAL or its WAL-index, unless `isRefusedWrite` has another reason. */
+export const isOutOfSpace = (error: unknown): boolean =>
+  codeOf(error) === 'SQLITE_FULL' || isWalIndexRefused(error) || isRefusedWrite(error)
 
 /** SQLite could not extend the WAL-index. */
 export const isWalIndexRefused = (error: unknown): boolean => codeOf(error) === 'SQLITE_IOERR_SHMSIZE'
 
 /** The system refused a write, for another reason than a full disk. Nothing was synced. */
 export const isRefusedWrite = (error: unknown): boolean => codeOf(error) === 'SQLITE_IOERR_WRITE'
+
+/** The file system cannot share memory between processes, which SQLite needs for the WAL-index. */
+export const isUnshared = (error: unknown): boolean => /^SQLITE_IOERR_SHM(?:MAP|OPEN|LOCK)/.test(codeOf(error))
 
 /** SQLite has read a file that is damaged or is no database. */
 export const isDamage = (error: unknown): boolean => /^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(error))

@@ -6,7 +6,7 @@ import type { Cloned, CloneOptions } from '../../engine.ts'
 import { type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
 import type { Counts } from '../../tools/contents.ts'
 import { openLocked, rowsOf } from '../driver.ts'
-import { isDamage, isLocked, isOutOfSpace, toOpenError } from '../errors.ts'
+import { isDamage, isLocked, isOutOfSpace, isUnshared, toOpenError } from '../errors.ts'
 import { fileIdentity } from '../files/file-system.ts'
 import { lockAlone, removeSideFiles } from '../files/lock.ts'
 import { databaseEmpty, inspect, refuseSideFiles, restingState } from '../files/preflight.ts'
@@ -164,7 +164,7 @@ function verify(clone: Database, source: Source, expected: Counts): void {
 
 function toCloneError(error: unknown, source: Source, target: string): unknown {
   // The file of the clone is open already, and nobody else knows it.
-  const isOfSource = isDamage(error) || isLocked(error) || codeOf(error) === 'SQLITE_CANTOPEN'
+  const isOfSource = isDamage(error) || isLocked(error) || isUnshared(error) || codeOf(error) === 'SQLITE_CANTOPEN'
   if (isOfSource) return toOpenError(error, source.path, source.role)
   if (codeOf(error) === 'EEXIST') return targetExists(target)
   // Neither an `AppError` nor the reason of a signal has a code.

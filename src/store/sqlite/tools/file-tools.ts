@@ -1,9 +1,9 @@
 import { createReadStream, fstatSync, openSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, extname, join } from 'node:path'
-import { misused } from '../../../domain/error.ts'
+import { AppError, misused } from '../../../domain/error.ts'
 import type { FileStatus, FileTools } from '../../engine.ts'
 import { openImmutable, openReader, openWriter, rowsOf } from '../driver.ts'
-import { isOfSqlite, toAppError } from '../errors.ts'
+import { isOfSqlite, isOutOfSpace, isUnshared, toAppError, toOpenError } from '../errors.ts'
 import { realPath, sizeOf, syncDirectory } from '../files/file-system.ts'
 import { isOpenElsewhere } from '../files/lock.ts'
 import { databaseEmpty, databaseMissing, inspect, inspectBackup } from '../files/preflight.ts'
@@ -18,7 +18,9 @@ import { withoutTime } from './new-database.ts'
 export const fileTools = (path: string): FileTools => {
   const translated = <Result>(result: Promise<Result>): Promise<Result> =>
     result.catch((error) => {
-      throw toAppError(error, path)
+      // The connection is closed, so the file that could not grow may be gone.
+      if (isOutOfSpace(error)) throw new AppError('store_full', { cause: error })
+      throw isUnshared(error) ? toOpenError(error, path) : toAppError(error, path)
     })
   return {
     backup: async (file, options) => cloneDatabase(sourceOf(path), realPath(file), options),
