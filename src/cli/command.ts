@@ -33,7 +33,7 @@ export const openOptionsOf = ({ databasePasswordFile, databasePrepare, durabilit
 export async function withStore<T>(
   options: DatabaseOptions,
   task: (store: Store) => Promise<T>,
-  { mustExist = true, ...rest }: Pick<OpenOptions, 'mustExist' | 'onEvent' | 'onCreated'> = {},
+  { mustExist = true, ...rest }: Pick<OpenOptions, 'mustExist' | 'onEvent' | 'onCreated' | 'onOtherName'> = {},
 ): Promise<T> {
   const store = await openStore(options.database, () => {}, { ...openOptionsOf(options), ...rest, mustExist })
   const [done] = await Promise.allSettled([task(store)])
@@ -45,6 +45,12 @@ export async function withStore<T>(
   if (done.status === 'rejected') throw done.reason
   return done.value
 }
+
+/** Prints a sentence about a database as a warning. */
+export const warnOn =
+  ({ tell }: Pick<Io, 'tell'>) =>
+  (problem: string) =>
+    void tell(`Warning: ${problem}`)
 
 /** As `withStore`, but makes a missing store: an operator may create tokens before the first start. */
 export const withNewStore = <T>(options: DatabaseOptions, io: Pick<Io, 'tell'>, task: (store: Store) => Promise<T>) =>

@@ -75,6 +75,8 @@ export interface OpenOptions {
   readonly hasProvider?: boolean
   /** Called with the location of the store if this created it. */
   readonly onCreated?: (where: string) => void
+  /** Called with a sentence if the file is at another path, too. Without it, such a file is refused. */
+  readonly onOtherName?: (problem: string) => void
   /** A clock that never jumps, in milliseconds: `performance.now` if left out. */
   readonly monotonicMs?: () => number
   /** Called with each event that the operator should know of. */
@@ -113,8 +115,8 @@ export interface FileTools {
   keepBackups(latest: string, keep: number): { readonly deleted: readonly string[]; readonly future: readonly string[] }
   /** Makes a clone of a backup the database. The backup does not change. No process may have the database open. */
   restore(backup: string, options: CloneOptions): Promise<Cloned>
-  /** Looks at the database, and does not update its schema. */
-  status(): Promise<FileStatus>
+  /** Looks at the database, and does not update its schema. `onOtherName` is that of `OpenOptions`. */
+  status(onOtherName: (problem: string) => void): Promise<FileStatus>
   /**
    * Passes all plants, or the plants of a user, as they are now, to `use`: by user name and id, with their number. Rejects with
    * `user_not_found`.

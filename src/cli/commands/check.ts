@@ -1,6 +1,6 @@
 import type { Command } from '@commander-js/extra-typings'
 import { engineOf } from '../../store/open.ts'
-import { DATABASE_OPTIONS, defineCommand, withStore } from '../command.ts'
+import { DATABASE_OPTIONS, defineCommand, warnOn, withStore } from '../command.ts'
 import { Ended, EXIT, type Io } from '../io.ts'
 import { toJson } from '../output.ts'
 
@@ -16,7 +16,8 @@ export const checkCommand = (program: Command, io: Io) =>
     options: [...DATABASE_OPTIONS, 'json'],
   }).action(async ({ json, ...options }) => {
     const problems = await withStore(options, (store) => store.checkIntegrity(), {
-      onEvent: ({ message }) => void io.tell(`Warning: ${message}.`),
+      onEvent: ({ message }) => warnOn(io)(`${message}.`),
+      onOtherName: warnOn(io),
     })
     const { location: database, repairAdvice } = engineOf(options.database)
     const isWhole = problems.length === 0

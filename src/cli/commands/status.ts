@@ -1,7 +1,7 @@
 import type { Command } from '@commander-js/extra-typings'
 import { engineOf } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
-import { defineCommand } from '../command.ts'
+import { defineCommand, warnOn } from '../command.ts'
 import type { Io } from '../io.ts'
 import { table, toJson } from '../output.ts'
 
@@ -13,7 +13,7 @@ export const statusCommand = (program: Command, io: Io) =>
     options: ['json', 'durability', 'database'],
   }).action(async ({ database, durability, json }) => {
     const tools = await engineOf(database).fileTools()
-    const status = { version: VERSION, ...(await tools.status()), durability }
+    const status = { version: VERSION, ...(await tools.status(warnOn(io))), durability }
     if (json) return io.print(toJson(status))
     const { schema, schemaKnown } = status
     const migration = schema === schemaKnown ? 'up to date' : `the next server will migrate it to ${schemaKnown}`

@@ -2,7 +2,7 @@ import type { Command } from '@commander-js/extra-typings'
 import { AppError, misused } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import { hashText, makeToken, TIME_MAX_MS, type Token, type TokenRequest, tokenState } from '../../domain/token.ts'
-import { changeAccess, DATABASE_OPTIONS, defineCommand, withNewStore, withStore } from '../command.ts'
+import { changeAccess, DATABASE_OPTIONS, defineCommand, warnOn, withNewStore, withStore } from '../command.ts'
 import { type Io, printFailure } from '../io.ts'
 import { counted, printPages, readPages, tableOfPages, toIso, toJson } from '../output.ts'
 import { describe, fieldsOf, type NewToken, readHash } from '../token-text.ts'
@@ -102,10 +102,11 @@ const listCommand = (token: Command, io: Io) =>
       replacedBy: token.replacedBy ?? null,
     })
     const toText = tableOfPages(header, (name) => (/expires|lastUsed/.test(name) ? 'never' : '-'))
-    await withStore(options, (store) => {
+    const list = (store: Store) => {
       const tokens = readPages(store.listTokens, ({ id }) => id, { userName: user, after, limit })
       return printPages(io, tokens, toRow, toText, json)
-    })
+    }
+    await withStore(options, list, { onOtherName: warnOn(io) })
   })
 
 const revokeCommand = (token: Command, io: Io) =>

@@ -1,8 +1,9 @@
 import type { Command } from '@commander-js/extra-typings'
 import { misused } from '../../domain/error.ts'
+import type { Store } from '../../domain/store.ts'
 import { providerUserName, type User } from '../../domain/token.ts'
 import { parseValue, userName } from '../../values.ts'
-import { changeAccess, DATABASE_OPTIONS, defineCommand, withStore } from '../command.ts'
+import { changeAccess, DATABASE_OPTIONS, defineCommand, warnOn, withStore } from '../command.ts'
 import type { Io } from '../io.ts'
 import { runUntilSignal, showProgress } from '../long-task.ts'
 import { counted, printPages, readPages, tableOfPages, toIso, toJson } from '../output.ts'
@@ -27,10 +28,11 @@ const listCommand = (user: Command, io: Io) =>
   }).action(async ({ limit, after, json, ...options }) => {
     const name = options.subject === undefined ? undefined : nameOf(undefined, options)
     const toText = tableOfPages(['user', 'plants', 'tokens', 'created', 'blocked'], () => 'no')
-    await withStore(options, (store) => {
+    const list = (store: Store) => {
       const users = readPages(store.listUsers, ({ name }) => name, { name, after, limit }, USER_PAGE_ROWS)
       return printPages(io, users, toRow, toText, json)
-    })
+    }
+    await withStore(options, list, { onOtherName: warnOn(io) })
   })
 
 const toRow = ({ name, plants, tokens, createdAtMs, blockedAtMs }: User) => ({

@@ -24,8 +24,7 @@ export function toAppError(error: unknown, path: string, { duringCommit = false 
 export function toOpenError(error: unknown, path: string, role: FileRole = 'database'): AppError {
   if (error instanceof AppError) return error
   if (isOutOfSpace(error)) return storeUnusable(`There is no space for the database ${path}: make room.`, error)
-  if (isUnshared(error))
-    return storeUnusable(`The file system of ${path} has no shared memory: keep it on a local disk.`, error)
+  if (isUnshared(error)) return storeUnusable(`The disk of ${path} shares no memory: keep it on a local disk.`, error)
   if (isLocked(error)) return storeUnusable(`The database ${path} is locked by another process: end it.`, error)
   if (isDamage(error)) return fileDamaged(role, path, `is damaged: ${String(error)}`, error)
   if (codeOf(error) === 'SQLITE_CANTOPEN') return cannotOpen(path, role, error)

@@ -33,7 +33,7 @@ export async function openSqliteStore(
   if (durability === 'storage') {
     throw misused('--durability storage is for PostgreSQL only: name full or normal for a file.')
   }
-  const { exists, foreign } = inspect(path)
+  const { exists, foreign } = inspect(path, options)
   refuseLeftWal(path)
   if (mustExist && !exists) throw databaseMissing(path)
   if (mustExist && statSync(path).size === 0) throw databaseEmpty(path)

@@ -2,6 +2,8 @@ import type { Database } from 'bun:sqlite'
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { sleepSync } from 'bun'
+import { codeOf, orUndefined } from '../../../domain/error.ts'
+import type { OpenOptions } from '../../engine.ts'
 import { copyUnfinished, type FileRole, fileDamaged, schemaTooNew, storeUnusable } from '../../errors.ts'
 import { openImmutable, openReader } from '../driver.ts'
 import { cannotOpen, toOpenError } from '../errors.ts'
@@ -22,21 +24,28 @@ const ENDING_MAX_BYTES = '-backup.partial--journal'.length + crypto.randomUUID()
 const LOOKS_BEFORE_REFUSAL = 2
 const LOOK_PAUSE_MS = 20
 
+interface InspectOptions extends Pick<OpenOptions, 'onOtherName'> {
+  /** Whether it is enough to read the file. */
+  readonly isReader?: boolean
+}
+
 /**
  * Refuses a path where no database can be, a file that is not our database, and a database whose schema another program has
- * changed. The message is one line and says which it is. This changes no byte of the file, but takes back a write that a kill
- * has interrupted. It runs before anything else opens the file for writing. Also returns the objects of other programs.
+ * changed, in a line that says which it is. This changes no byte of the file, but takes back a write that a kill has interrupted. It
+ * runs before anything else opens the file for writing. Also returns the objects of other programs, and for a reader the resting
+ * state of a file that this process may not write to.
  */
-export function inspect(path: string): { readonly exists: boolean; readonly foreign: readonly Definition[] } {
-  refuseUnusablePath(path)
-  if (!existsSync(path)) return { exists: false, foreign: [] }
-  refuseUnusableFile(path)
-  const otherName = describeOtherName(path)
-  if (otherName !== undefined) throw storeUnusable(otherName)
+export function inspect(path: string, { isReader = false, onOtherName = refuseOtherName }: InspectOptions = {}) {
+  const state = refuseUnusablePath(path, isReader)
+  const file = existsSync(path) ? statSync(path) : undefined
+  if (file?.isDirectory()) throw storeUnusable(`The database ${path} is a directory: name a file.`)
+  if (file?.isFile() === false) throw storeUnusable(`The database ${path} is not a regular file: name one.`)
+  const otherName = file && describeOtherName(path)
+  if (otherName !== undefined) onOtherName(otherName)
   // SQLite leaves an empty file if it is stopped before its first write, and empties a half-made one.
-  if (sizeOf(path) === 0 || isHalfMade(path)) return { exists: true, foreign: [] }
+  if (sizeOf(path) === 0 || isHalfMade(path)) return { exists: file !== undefined, foreign: [] }
   refuseForeignHeader('database', path)
-  return { exists: true, foreign: inspectAtRest(path) ?? inspectInUse(path) }
+  return { exists: true, foreign: inspectAtRest(path) ?? inspectInUse(path), state }
 }
 
 /**
@@ -100,6 +109,16 @@ function inspectAtRest(path: string, looksLeft = LOOKS_BEFORE_REFUSAL): readonly
 const inspectInUse = (path: string): readonly Definition[] =>
   inspectSchema('database', path, () => openReader(path, { recovers: sizeOf(`${path}-journal`) > 0 }))
 
+/** Throws `store_unusable` if a file had another resting state before. */
+export function requireResting(path: string, state: string | undefined): void {
+  if (state !== undefined && restingState(path) !== state)
+    throw storeUnusable(`${path} was written to meanwhile: make a backup of it by plantstore backup.`)
+}
+
+const refuseOtherName = (problem: string): never => {
+  throw storeUnusable(problem)
+}
+
 /** The size and time of a file, which any write changes. `undefined` if a WAL or a journal holds something. */
 export function restingState(path: string): string | undefined {
   if (sizeOf(`${path}-wal`) > 0 || sizeOf(`${path}-journal`) > 0) return undefined
@@ -107,7 +126,8 @@ export function restingState(path: string): string | undefined {
   return `${size} ${mtimeNs}`
 }
 
-function refuseUnusablePath(path: string): void {
+/** Returns the resting state of a file that this process may only read, if that is enough for a reader. */
+function refuseUnusablePath(path: string, isReader: boolean): string | undefined {
   // The driver of SQLite leaves white space out, and would open another file.
   if (path !== path.trim())
     throw storeUnusable(`The path ${JSON.stringify(path)} ends in white space: leave it out, or rename the file.`)
@@ -118,23 +138,21 @@ function refuseUnusablePath(path: string): void {
   if (!existsSync(directory)) throw storeUnusable(`The directory ${directory} does not exist: create it.`)
   if (!statSync(directory).isDirectory())
     throw storeUnusable(`${directory} is not a directory: name a file inside one.`)
-  try {
-    accessSync(directory, constants.W_OK | constants.X_OK)
-  } catch (cause) {
-    throw storeUnusable(`The directory ${directory} is not writable: let this user write to it.`, cause)
+  for (const place of existsSync(path) ? [directory, path] : [directory]) {
+    try {
+      accessSync(place, constants.R_OK | constants.W_OK)
+    } catch (cause) {
+      const state = isReader ? orUndefined(() => readHeader(path) && restingState(path)) : undefined
+      if (state !== undefined) return state
+      const problem = codeOf(cause) === 'EROFS' ? READ_ONLY : 'cannot be read and written: let this user do both'
+      throw storeUnusable(`${place} ${problem}.`, cause)
+    }
   }
+  return undefined
 }
 
-function refuseUnusableFile(path: string): void {
-  const file = statSync(path)
-  if (file.isDirectory()) throw storeUnusable(`The database ${path} is a directory: name a file.`)
-  if (!file.isFile()) throw storeUnusable(`The database ${path} is not a regular file: name one.`)
-  try {
-    accessSync(path, constants.R_OK | constants.W_OK)
-  } catch (cause) {
-    throw storeUnusable(`The database ${path} cannot be read and written: let this user do both.`, cause)
-  }
-}
+const READ_ONLY =
+  'is on a read-only file system: allow it by ReadWritePaths= of the systemd unit. To only read the database, copy it with its -wal file first'
 
 /** Inspects the schema by a connection that cannot write. A file without tables is one that another start has just created. */
 function inspectSchema(role: FileRole, path: string, open: (path: string) => Database) {
@@ -147,9 +165,7 @@ function inspectSchema(role: FileRole, path: string, open: (path: string) => Dat
     if (pragmaNumber(db, 'application_id') !== APPLICATION_ID && tables > 0) throw databaseForeign(path)
     if (version > SCHEMA_VERSION) throw schemaTooNew(path, version, SCHEMA_VERSION)
     if (db.prepare('pragma encoding').values()[0]?.[0] !== 'UTF-8')
-      throw storeUnusable(
-        `${path} is in UTF-16, which has no backup: dump it into UTF-8, see docs/how-to/troubleshoot.md.`,
-      )
+      throw storeUnusable(`${path} is in UTF-16, which has no backup: see docs/how-to/troubleshoot.md to dump it.`)
     return refuseChangedSchema(role, path, db, version)
   } catch (cause) {
     throw toOpenError(cause, path, role)

@@ -3,13 +3,13 @@ import { existsSync, statSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AppError, codeOf, misused } from '../../../domain/error.ts'
 import type { Cloned, CloneOptions } from '../../engine.ts'
-import { type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
+import { type FileRole, fileDamaged } from '../../errors.ts'
 import type { Counts } from '../../tools/contents.ts'
 import { openLocked, rowsOf } from '../driver.ts'
 import { isDamage, isLocked, isOutOfSpace, isUnshared, toOpenError } from '../errors.ts'
 import { fileIdentity } from '../files/file-system.ts'
 import { lockAlone, removeSideFiles } from '../files/lock.ts'
-import { databaseEmpty, inspect, refuseSideFiles, restingState } from '../files/preflight.ts'
+import { databaseEmpty, inspect, refuseSideFiles, requireResting } from '../files/preflight.ts'
 import { BACKUP_OF, type Definition, describeObjects, refuseChangedSchema } from '../files/schema.ts'
 import { findProblems } from '../health.ts'
 import { APPLICATION_ID, pragmaNumber } from '../migrate.ts'
@@ -26,8 +26,8 @@ interface Source {
   readonly path: string
   /** The objects in it that are not cloned. */
   readonly dropped: readonly Definition[]
-  /** The resting state of a backup, which must not change meanwhile. */
-  readonly state?: string
+  /** The resting state of a file that nobody writes to (https://sqlite.org/uri.html). It must not change meanwhile. */
+  readonly state?: string | undefined
 }
 
 /**
@@ -39,11 +39,8 @@ export async function cloneDatabase(source: Source, target: string, options: Clo
   if (fileIdentity(source.path) === fileIdentity(target)) {
     throw misused(`${target} is the ${source.role} itself: name another file.`)
   }
-  using replaced = lockTarget(target, options)
+  using replaced = lockTarget(source, target, options)
   return await withClone(source, target, options, ({ db, cloned, place }) => {
-    if (source.state !== undefined && restingState(source.path) !== source.state) {
-      throw storeUnusable(`${source.path} was written to meanwhile: make a backup of it by plantstore backup.`)
-    }
     if (source.role === 'backup') db.run(ENTER_WAL_MODE)
     if (replaced !== undefined) removeSideFiles(replaced)
     place(replaced !== undefined)
@@ -52,9 +49,10 @@ export async function cloneDatabase(source: Source, target: string, options: Clo
 }
 
 /** Locks the database that is to be replaced. Returns `undefined` if there is none. */
-function lockTarget(target: string, { force = false }: CloneOptions): Database | undefined {
+function lockTarget({ role }: Source, target: string, { force = false }: CloneOptions): Database | undefined {
   if (!force && existsSync(target) && statSync(target).isFile()) throw targetExists(target)
-  if (inspect(target).exists) return lockAlone(target)
+  // An older backup may have several names. The others keep it.
+  if (inspect(target, role === 'database' ? { onOtherName() {} } : {}).exists) return lockAlone(target)
   refuseSideFiles(target)
   return undefined
 }
@@ -75,17 +73,17 @@ export async function withClone<T>(
   options: CloneOptions,
   use: (clone: NewDatabase & { readonly cloned: Omit<Cloned, 'path' | 'bytes'> }) => T,
 ): Promise<T> {
+  const isAtRest = source.state !== undefined
   try {
     using clone = createDatabase(target)
     // Nobody can replace a database that is held while the clone opens it at its path.
-    using _held =
-      source.role === 'database' ? openLocked(source.path, { readwrite: true, create: false }, hold) : undefined
-    // Other processes use a database, and nobody writes to a backup (https://sqlite.org/uri.html).
-    const access = source.role === 'database' ? 'mode=rw' : 'immutable=1'
+    using _held = isAtRest ? undefined : openLocked(source.path, { readwrite: true, create: false }, hold)
+    const access = isAtRest ? 'immutable=1' : 'mode=rw'
     clone.db.run('attach ?1 as source', [`${Bun.pathToFileURL(source.path).href}?${access}`])
     const counts = await cloneRows(clone.db, source, options)
     clone.db.run('detach source')
     verify(clone.db, source, counts)
+    requireResting(source.path, source.state)
     return use({ ...clone, cloned: { ...counts, dropped: describeObjects(source.dropped) } })
   } catch (error) {
     throw toCloneError(error, source, target)

@@ -1,12 +1,12 @@
-import { createReadStream, fstatSync, openSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { accessSync, constants, createReadStream, fstatSync, openSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, extname, join } from 'node:path'
 import { AppError, misused } from '../../../domain/error.ts'
-import type { FileStatus, FileTools } from '../../engine.ts'
+import type { FileStatus, FileTools, OpenOptions } from '../../engine.ts'
 import { openImmutable, openReader, openWriter, rowsOf } from '../driver.ts'
 import { isOfSqlite, isOutOfSpace, isUnshared, toAppError, toOpenError } from '../errors.ts'
 import { realPath, sizeOf, syncDirectory } from '../files/file-system.ts'
 import { isOpenElsewhere } from '../files/lock.ts'
-import { databaseEmpty, databaseMissing, inspect, inspectBackup } from '../files/preflight.ts'
+import { databaseEmpty, databaseMissing, inspect, inspectBackup, requireResting } from '../files/preflight.ts'
 import { BACKUP_OF } from '../files/schema.ts'
 import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION } from '../migrate.ts'
 import { cloneDatabase, withClone } from './clone-database.ts'
@@ -40,6 +40,7 @@ export const fileTools = (path: string): FileTools => {
       }),
 
     async recordBackup(atMs, bytes) {
+      accessSync(path, constants.W_OK)
       using writer = openWriter(path, 'full')
       // An older schema has no place for the record.
       if (pragmaNumber(writer, 'user_version') !== SCHEMA_VERSION) return
@@ -56,16 +57,16 @@ export const fileTools = (path: string): FileTools => {
       return { ...cloned, bytes: statSync(file).size }
     },
 
-    status: () => translated(status(path)),
+    status: (onOtherName) => translated(status(path, onOtherName)),
     exportPlants: (...options) => translated(exportPlants(path)(...options)),
     importPlants: (...options) => translated(importPlants(path)(...options)),
   }
 }
 
-function sourceOf(path: string) {
-  const { exists, foreign } = inspect(path)
+function sourceOf(path: string, options: Pick<OpenOptions, 'onOtherName'> = {}) {
+  const { exists, foreign, state } = inspect(path, { ...options, isReader: true })
   if (!exists) throw databaseMissing(path)
-  return { role: 'database', path, dropped: foreign } as const
+  return { role: 'database', path, dropped: foreign, state } as const
 }
 
 /**
@@ -104,26 +105,27 @@ function recordedPath(file: string): string | undefined {
 }
 
 /** See `FileTools.status`. */
-async function status(path: string): Promise<FileStatus> {
-  if (!inspect(path).exists) throw databaseMissing(path)
+async function status(path: string, onOtherName: (problem: string) => void): Promise<FileStatus> {
+  const { state } = sourceOf(path, { onOtherName })
   // Before a connection is opened, because the last connection that closes brings the WAL into the database.
   const walBytes = sizeOf(`${path}-wal`)
   const bytes = sizeOf(path)
   if (bytes === 0) throw databaseEmpty(path)
   const isInUse = isOpenElsewhere(path)
   // A connection that may only read would leave side files when it is closed.
-  using reader = openReader(path, { recovers: true })
+  using reader = state === undefined ? openReader(path, { recovers: true }) : openImmutable(path)
   if (pragmaNumber(reader, 'application_id') !== APPLICATION_ID) throw databaseEmpty(path)
   reader.run('begin')
-  const [[engine] = []] = reader.prepare('select sqlite_version()').values()
+  const counts = countRows(reader)
+  requireResting(path, state)
   return {
     path,
-    engine: `SQLite ${engine}`,
+    engine: `SQLite ${reader.prepare('select sqlite_version()').values()[0]?.[0]}`,
     isInUse,
     schema: pragmaNumber(reader, 'user_version'),
     schemaKnown: SCHEMA_VERSION,
     bytes,
     walBytes,
-    ...countRows(reader),
+    ...counts,
   }
 }
