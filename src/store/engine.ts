@@ -71,8 +71,6 @@ export interface OpenOptions {
   readonly isServer?: boolean
   /** How many threads of this process use the database, and share the limits of the queue of writes: 1 if left out. */
   readonly threads?: number | undefined
-  /** Rejects with `store_unusable` if a user whom a command has made has a name like those whom an identity provider signs in. */
-  readonly hasProvider?: boolean
   /** Called with the location of the store if this created it. */
   readonly onCreated?: (where: string) => void
   /** Called with a sentence if the file is at another path, too. Without it, such a file is refused. */

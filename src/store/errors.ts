@@ -22,7 +22,3 @@ export const schemaTooNew = (database: string, version: number, known: number): 
   storeUnusable(
     `The database ${database} has schema version ${version}, but this executable knows versions up to ${known}: use the newer executable.`,
   )
-
-/** An older executable has begun to fill the store by `copy`, and has not finished. `advice` says how to get rid of it. */
-export const copyUnfinished = (database: string, advice: string): AppError =>
-  storeUnusable(`The database ${database} is a copy that is not finished: ${advice}, then run plantstore copy again.`)

@@ -8,8 +8,7 @@ import {
   type PlantPage,
   type TaskOptions,
 } from '../domain/store.ts'
-import { PROVIDER_USER_PREFIX, type Token, tokenState } from '../domain/token.ts'
-import { storeUnusable } from './errors.ts'
+import { type Token, tokenState } from '../domain/token.ts'
 
 /** Plants of a deleted user that one transaction deletes, and the pause after it in which others can write. */
 export const DELETE_BATCH_PLANTS = 1000
@@ -93,17 +92,6 @@ export const selectTokens = (prefix = '', others = ''): string => `
     tokens.last_used_at_ms as "lastUsedAtMs", tokens.replaced_by as "replacedBy",
     users.blocked_at_ms as "userBlockedAtMs" ${others}
   from ${prefix}tokens join ${prefix}users on users.id = tokens.user_id`
-
-/** Selects a token of a user with a name like those of `providerUserName`. Only an older version has made one. */
-export const selectImpostor = (prefix = ''): string =>
-  `${selectTokens(prefix)} where substr(users.name, 1, ${PROVIDER_USER_PREFIX.length}) = '${PROVIDER_USER_PREFIX}' limit 1`
-
-/** Throws `store_unusable` if the first of these rows has such a token. */
-export function requireNoImpostor([row]: readonly Row[]): void {
-  if (row === undefined) return
-  const what = `A command has made the user ${row.userName}, whom an identity provider seems to know`
-  throw storeUnusable(`${what}: delete this user.`)
-}
 
 /** A row, as the drivers return it: the values of its columns by their names. */
 export type Row = Readonly<Record<string, bigint | string | null>>

@@ -1,12 +1,11 @@
-import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { openStore } from '../../src/store/open.ts'
-import { KINDS, POSTGRES, SQLITE } from '../support/empty-databases.ts'
+import { POSTGRES, SQLITE } from '../support/empty-databases.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { administer, POSTGRES_SERVER } from '../support/postgres.ts'
+import { POSTGRES_SERVER } from '../support/postgres.ts'
 import { lacks } from '../support/requirement.ts'
 import { until } from '../support/until.ts'
 import { refusal, refusalWith } from './support/answers.ts'
@@ -17,17 +16,6 @@ const endOf = (from: string) => `End the servers that use ${from}: the copy has 
 
 /** More than two batches. */
 const MORE = 4500
-
-/** Marks a store as older versions marked a copy that they had not finished. */
-async function leaveUnfinished(database: string): Promise<void> {
-  await (await openStore(database, () => {})).close()
-  if (database.includes('://')) {
-    await administer(database, (sql) => sql.unsafe('update plantstore.schema_version set version = 2147483647'))
-  } else {
-    using db = new Database(database)
-    db.run(`pragma application_id = ${Buffer.from('plsu').readUInt32BE()}`)
-  }
-}
 
 /** The answers of a server to these tokens. */
 async function answersOf(database: string, tokens: Readonly<Record<string, string>>) {
@@ -163,26 +151,6 @@ describe('copy', () => {
     )
     expect([await target.dump(), await snapshot.dump()]).toEqual([before, before])
     expect(await server.end()).toBe(0)
-  })
-
-  test.each(KINDS)('no command takes a $name copy that an older version did not finish', async (kind) => {
-    await using place = await kind.make()
-    await using other = await SQLITE.make()
-    await fill(other.database)
-    await leaveUnfinished(place.database)
-    const commands = [['serve', '--listen', '127.0.0.1:0'], ['check'], ['user', 'list'], ['token', 'list']]
-    const ofFiles = [['status'], ['export'], ['import', '/dev/null'], ['backup', `${place.database}.backup`]]
-    const all = [...commands, ['token', 'create', '--user', 'me'], ...(kind === SQLITE ? ofFiles : [])]
-    const advice = kind === SQLITE ? 'delete it' : 'drop its schema "plantstore"'
-    const message = `The database ${place.database} is a copy that is not finished: ${advice}, then run plantstore copy again.`
-
-    for (const command of all) {
-      const answer = await runPlantstore([...command, '--database', place.database])
-
-      expect({ command, ...answer }).toEqual({ command, ...refusal(3, message) })
-    }
-    expect(await copy(place.database, `${other.database}.new`)).toEqual(refusal(3, message))
-    expect(await copy(other.database, place.database)).toEqual(refusal(3, message))
   })
 
   test.skipIf(lacks(POSTGRES_SERVER))('refuses a missing PostgreSQL store, and to copy one to itself', async () => {

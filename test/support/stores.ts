@@ -27,11 +27,11 @@ const storeUnderTest = (
   name,
   othersSeenWithinMs,
   /** Opens an empty store. */
-  async open(wanted: Pick<OpenOptions, 'monotonicMs' | 'quotaPlants' | 'hasProvider'> = {}) {
+  async open(wanted: Pick<OpenOptions, 'monotonicMs' | 'quotaPlants'> = {}) {
     const database = await makeDatabase()
     const opened: Store[] = []
     /** Opens the same store once more, as another process would, maybe with another quota or an identity provider. */
-    const reopen = async (other: Pick<OpenOptions, 'quotaPlants' | 'hasProvider'> = {}): Promise<Store> => {
+    const reopen = async (other: Pick<OpenOptions, 'quotaPlants'> = {}): Promise<Store> => {
       const store = await openStore(database.url, onFailure, { ...options, ...wanted, ...other })
       opened.push(store)
       return store

@@ -107,7 +107,6 @@ async function serveStore(serving: Serving): Promise<void> {
     quotaPlants: options.quotaPlants,
     isServer: true,
     threads: options.threads,
-    hasProvider,
     onCreated: (location) => log.info({ database: location }, 'created a new, empty store'),
     onEvent: ({ level, message, sizes }) => log[level](sizes, message),
     observer: statistics?.writes,

@@ -1,6 +1,6 @@
 import { describeAddress, type PostgresAddress } from '../../domain/database-url.ts'
 import type { Durability } from '../../domain/store.ts'
-import { copyUnfinished, schemaTooNew, storeUnusable } from '../errors.ts'
+import { schemaTooNew, storeUnusable } from '../errors.ts'
 import type { Client } from './driver.ts'
 import { isConflict, repeat, sqlState } from './errors.ts'
 import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with { type: 'text' }
@@ -24,8 +24,6 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
 ].map(statementsOf)
 /** The schema that this executable knows. */
 export const SCHEMA_VERSION = MIGRATIONS.length
-/** The version of a copy that an older executable did not finish. */
-const UNFINISHED_VERSION = 2147483647
 
 /** How long a start tries to migrate while others do the same. */
 const MIGRATE_MS = 10_000
@@ -78,7 +76,6 @@ export function migrate(client: Client, address: PostgresAddress, mustExist: boo
   return repeat(MIGRATE_MS, isCreatedByOthers, async () => {
     const version = await schemaVersion(client)
     if (version === SCHEMA_VERSION) return false
-    if (version === UNFINISHED_VERSION) throw copyUnfinished(database, 'drop its schema "plantstore"')
     if (version > SCHEMA_VERSION) throw schemaTooNew(database, version, SCHEMA_VERSION)
     if (version === 0 && mustExist) {
       throw storeUnusable(`There is no plant store in ${database}: name the database that the server uses.`)

@@ -2,7 +2,6 @@ import { describeAddress } from '../../domain/database-url.ts'
 import type { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import type { OpenOptions } from '../engine.ts'
-import { requireNoImpostor, selectImpostor } from '../rows.ts'
 import { connect } from './connections.ts'
 import { ANSWER_TIMEOUT_MS, AnswerTimeout, type ConnectionOptions } from './driver.ts'
 import { isTemporary, toOpenError } from './errors.ts'
@@ -25,7 +24,7 @@ export async function openPostgresStore(
   onFailure: (error: AppError) => void,
   options: OpenOptions,
 ): Promise<Store> {
-  const { isServer = false, mustExist = false, durability = 'full', hasProvider = false, onCreated, onEvent } = options
+  const { isServer = false, mustExist = false, durability = 'full', onCreated, onEvent } = options
   const { address } = connection
   const connections = connect(connection, options)
   /** The reason if the database cannot be used in time. */
@@ -36,7 +35,6 @@ export async function openPostgresStore(
         await inspect(connections.client, address, durability)
         const isCreated = await migrate(connections.client, address, mustExist)
         if (isCreated) onCreated?.(describeAddress(address))
-        if (hasProvider) requireNoImpostor(await connections.client.query(selectImpostor('plantstore.')))
         return await connections.open()
       } catch (error) {
         const reason = toOpenError(address, error)

@@ -7,8 +7,6 @@ import lastBackupTokenExpiry from './migrations/0003-last-backup-token-expiry.sq
 
 /** Marks a database as ours (https://sqlite.org/pragma.html#pragma_application_id): the letters `plst`. */
 export const APPLICATION_ID = 0x706c7374
-/** Marks a copy that an older executable did not finish: the letters `plsu`. */
-export const UNFINISHED_ID = 0x706c7375
 
 /** The migrations in order. A database's `user_version` is the number of migrations that it has had. */
 export const MIGRATIONS: readonly string[] = [usersTokensPlants, rotationBlock, lastBackupTokenExpiry]

@@ -3,7 +3,6 @@ import { dirname } from 'node:path'
 import { type AppError, misused, orUndefined } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import type { OpenedStore, OpenOptions } from '../engine.ts'
-import { type Row, requireNoImpostor, selectImpostor } from '../rows.ts'
 import { type Connections, connect, join } from './connections.ts'
 import { openWriter, rowsOf } from './driver.ts'
 import { isUnshared, toOpenError } from './errors.ts'
@@ -28,7 +27,7 @@ export async function openSqliteStore(
   onFailure: (error: AppError) => void,
   options: OpenOptions = {},
 ): Promise<OpenedStore> {
-  const { mustExist = false, durability = 'full', isServer = false, hasProvider = false, onEvent = () => {} } = options
+  const { mustExist = false, durability = 'full', isServer = false, onEvent = () => {} } = options
   const { monotonicMs = performance.now.bind(performance) } = options
   if (durability === 'storage') {
     throw misused('--durability storage is for PostgreSQL only: name full or normal for a file.')
@@ -44,7 +43,6 @@ export async function openSqliteStore(
     using first = openWriter(path, durability)
     requireSafeSqlite(String(rowsOf(first, 'select sqlite_version()')[0]?.[0]))
     const isCreated = migrate(first, path)
-    if (hasProvider) requireNoImpostor(first.prepare<Row, []>(selectImpostor()).all())
     // The file exists now, even if the path is a link whose target was missing.
     const madePath = realpathSync(path)
     // SQLite does not sync the directory's entry of a new WAL. Without the entry a power loss would lose the whole WAL.

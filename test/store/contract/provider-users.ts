@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { providerUserName } from '../../../src/domain/token.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
-import { CREATED_AT_MS, createToken, outcomesOf } from '../fixtures.ts'
+import { CREATED_AT_MS, outcomesOf } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
 
 const ADA = { name: providerUserName('https://issuer.example.org', 'ada'), createdAtMs: CREATED_AT_MS }
@@ -44,32 +44,6 @@ export function providerUsersContract({ open }: StoreUnderTest): void {
       await store.deleteUser(ADA.name)
       expect(await create()).toEqual(['done'])
       expect(await store.findUser(ADA.name)).toEqual({ id: 2, blockedAtMs: undefined })
-    })
-  })
-
-  describe('opening a store for an identity provider', () => {
-    test('takes the users whom a provider has signed in, and those with other names', async () => {
-      await using opened = await open()
-      await opened.store.createFirstPlant(ADA, fern(1))
-      await createToken(opened.store, 'oidc')
-      await createToken(opened.store, 'OIDC.me')
-
-      const store = await opened.reopen({ hasProvider: true })
-
-      expect(await store.findUser(ADA.name)).toMatchObject({ id: 1 })
-    })
-
-    test.each([
-      ['a token', ADA.name],
-      ['another length', 'oidc.me'],
-    ])('rejects with store_unusable if such a user has %s', async (_, name) => {
-      await using opened = await open()
-      await createToken(opened.store, name)
-
-      expect(await rejectionOf(opened.reopen({ hasProvider: true }))).toMatchObject({
-        kind: 'store_unusable',
-        message: `A command has made the user ${name}, whom an identity provider seems to know: delete this user.`,
-      })
     })
   })
 }

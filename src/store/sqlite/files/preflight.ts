@@ -4,10 +4,10 @@ import { basename, dirname } from 'node:path'
 import { sleepSync } from 'bun'
 import { codeOf, orUndefined } from '../../../domain/error.ts'
 import type { OpenOptions } from '../../engine.ts'
-import { copyUnfinished, type FileRole, fileDamaged, schemaTooNew, storeUnusable } from '../../errors.ts'
+import { type FileRole, fileDamaged, schemaTooNew, storeUnusable } from '../../errors.ts'
 import { openImmutable, openReader } from '../driver.ts'
 import { cannotOpen, toOpenError } from '../errors.ts'
-import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION, UNFINISHED_ID } from '../migrate.ts'
+import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION } from '../migrate.ts'
 import { sizeOf } from './file-system.ts'
 import { isHalfMade, readHeader } from './header.ts'
 import { describeOtherName } from './other-names.ts'
@@ -184,7 +184,6 @@ function refuseForeignHeader(role: FileRole, path: string): void {
   const { isDatabase, isWhole, applicationId } = readHeader(path)
   if (!isDatabase) throw storeUnusable(`The file ${path} is not a database.`)
   if (!isWhole) throw truncated(role, path)
-  if (applicationId === UNFINISHED_ID) throw copyUnfinished(path, 'delete it')
   if (applicationId !== 0 && applicationId !== APPLICATION_ID) throw databaseForeign(path)
 }
 
