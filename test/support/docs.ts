@@ -5,7 +5,7 @@ import { Glob } from 'bun'
 import type { OpenAPIV3 } from 'openapi-types'
 import manifest from '../../package.json'
 import { run } from '../../src/cli/cli.ts'
-import { OPTIONS } from '../../src/config.ts'
+import { OPTIONS, SETTINGS } from '../../src/config.ts'
 import { codeTable, ERRORS } from '../../src/http/answers.ts'
 import { openApiDocument } from '../../src/http/docs/document.ts'
 import { createMetricsApp } from '../../src/http/metrics.ts'
@@ -174,7 +174,7 @@ async function commandSections(): Promise<string> {
     const [examples = '', exitCodes = ''] = manual.split('\nExit codes:\n')
     const [usage = ''] = stdout().split('\n')
     const args = command.registeredArguments.map((argument) => `- ${code(argument.name())}: ${withChoices(argument)}\n`)
-    const settings = Object.values(OPTIONS).filter(({ envVar }) => envVar)
+    const settings = Object.keys(SETTINGS)
     const options = command.options.map(({ long }) => code(long ?? '')).join(', ')
     const names =
       command.options.length === settings.length ? 'all that have [a variable](#options-and-variables)' : options

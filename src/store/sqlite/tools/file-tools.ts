@@ -1,4 +1,5 @@
 import { accessSync, constants, createReadStream, fstatSync, openSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { basename, dirname, extname, join } from 'node:path'
 import { AppError, misused } from '../../../domain/error.ts'
 import type { FileStatus, FileTools, OpenOptions } from '../../engine.ts'
@@ -29,15 +30,18 @@ export const fileTools = (path: string): FileTools => {
     backupIn: (directory, nowMs) =>
       join(directory, `${basename(path, extname(path))}-${new Date(nowMs).toISOString().replaceAll(':', '-')}.db`),
 
-    // The clone is on the disk of the database, which has room for it.
-    backupToRead: async (options) =>
-      withClone(sourceOf(path), `${path}-backup`, options, (clone) => {
+    async backupToRead(options) {
+      const source = sourceOf(path)
+      // The disk of the database has room for the clone, but maybe this process must not write there.
+      const folder = source.state === undefined ? dirname(path) : tmpdir()
+      return withClone(source, join(folder, `${basename(path)}-backup`), options, (clone) => {
         // Nothing asks for the signal after this.
         options.signal?.throwIfAborted()
         // The descriptor outlives the file's name.
         const file = openSync(clone.path, 'r')
         return { ...clone.cloned, bytes: fstatSync(file).size, chunks: createReadStream('', { fd: file }) }
-      }),
+      })
+    },
 
     async recordBackup(atMs, bytes) {
       accessSync(path, constants.W_OK)
