@@ -27,7 +27,7 @@ export function observe(answer: Answer, parts: AppParts): Handle {
     if (!isRecording) return response
     const durationMs = monotonicMs() - context.startedMs
     // The runtime drops the body of an answer to HEAD, and sends its length.
-    const bodyBytes = context.received.method === 'HEAD' ? 0 : bodyBytesOf(response)
+    const bodyBytes = context.request.method === 'HEAD' ? 0 : bodyBytesOf(response)
     statistics?.answer(context, response.status, durationMs, bodyBytes)
     if (context.streamEnd === undefined) end(context, response.status, durationMs, bodyBytes, parts)
     else void context.streamEnd.then((bytes) => end(context, response.status, durationMs, bytes, parts))
@@ -36,22 +36,23 @@ export function observe(answer: Answer, parts: AppParts): Handle {
   const finishLater = async (context: RequestContext, promise: Promise<Response>) =>
     finish(context, await promise.catch((error) => answerError(error, context, log)))
 
-  return (received, connection) => {
+  return (request: RequestWithContext, connection) => {
     if (statistics !== undefined) statistics.inFlight++
     const context: RequestContext = {
-      requestId: requestId(received),
-      received,
+      requestId: requestId(request),
+      request,
+      url: request.url,
       connection,
       startedMs: isRecording ? monotonicMs() : 0,
       // At once: the runtime forgets the address when the client goes away.
-      remoteAddress: addressOf?.(received, connection),
+      remoteAddress: addressOf?.(request, connection),
       operation: OTHER_OPERATION,
       caller: undefined,
       error: undefined,
       streamEnd: undefined,
     }
     try {
-      const request: RequestWithContext = routable(received)
+      makeRoutable(context)
       request[CONTEXT] = context
       const answered = answer(request, context)
       return answered instanceof Promise ? finishLater(context, answered) : finish(context, answered)
@@ -63,7 +64,7 @@ export function observe(answer: Answer, parts: AppParts): Handle {
 
 /** Ends a request whose answer has this body: that of a streamed list when the stream ends. Writes the log line. */
 function end(
-  { received, requestId, operation, remoteAddress, caller }: RequestContext,
+  { request, url, requestId, operation, remoteAddress, caller }: RequestContext,
   status: number,
   durationMs: number,
   bytes: number,
@@ -71,7 +72,7 @@ function end(
 ): void {
   if (statistics !== undefined) statistics.inFlight--
   if (!logsRequests) return
-  const { method, url, headers } = received
+  const { method, headers } = request
   const userAgent = (logsAddresses && headers.get('user-agent')) || undefined
   const [, traceId, spanId] = TRACEPARENT.exec(headers.get('traceparent') ?? '') ?? []
   log.info(
@@ -120,15 +121,14 @@ function requestId(request: Request): string {
 
 /**
  * Elysia looks for the path behind `http://` and a host. Without a usable Host (HTTP/1.0 needs none) the URL is only a path, and
- * `https://` is longer by a letter. For either the router gets a copy of the request with a URL that it can read. Throws
- * `several_hosts`.
+ * `https://` is longer by a letter. For either the request itself gets a URL that the router can read: the body of a
+ * copy could not be left unread. Throws `several_hosts`.
  */
-function routable(request: Request): Request {
-  const { url } = request
+function makeRoutable({ request, url }: RequestContext): void {
   // The runtime joins several Host lines with a comma and a space, which no host name has.
   if (request.headers.get('host')?.includes(', ')) throw new AppError('several_hosts')
-  if (url.startsWith('https:')) return new Request(`http:${url.slice('https:'.length)}`, request)
-  return url.startsWith('/') ? new Request(new URL(`http://localhost${url}`).href, request) : request
+  if (url.startsWith('https:')) Object.defineProperty(request, 'url', { value: `http:${url.slice('https:'.length)}` })
+  if (url.startsWith('/')) Object.defineProperty(request, 'url', { value: new URL(`http://localhost${url}`).href })
 }
 
 /** The path of a URL, as it was sent, without the query. */
@@ -144,7 +144,7 @@ const ONE_YEAR = 'max-age=31536000'
 
 function setCommonHeaders(
   { headers, status }: Response,
-  { requestId, received: { method } }: RequestContext,
+  { requestId, request: { method } }: RequestContext,
   { lifecycle, usesTls }: AppParts,
 ): void {
   headers.set('x-request-id', requestId)

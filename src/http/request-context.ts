@@ -5,8 +5,9 @@ import type { Connection } from './server.ts'
 /** A request while the server answers it. */
 export interface RequestContext {
   readonly requestId: string
-  /** The request as the server received it. */
-  readonly received: Request
+  readonly request: Request
+  /** The URL as the client sent it: the request may have another one for the router. */
+  readonly url: string
   readonly connection: Connection | undefined
   /** When the server received the request, by `monotonicMs`. 0 if nobody asks how long it took. */
   readonly startedMs: number

@@ -3,11 +3,11 @@ interface ConnectOptions {
   readonly ca?: string | undefined
 }
 
-/** A connection to a port of this machine on which a test sends bytes as they are. */
+/** A connection to this machine on which a test sends bytes as they are. */
 export type Connection = Awaited<ReturnType<typeof openConnection>>
 
-/** Connects to a port of this machine. Rejects if nobody listens. */
-export async function openConnection(port: number, { ca }: ConnectOptions = {}) {
+/** Connects to a port of this machine, or to the path of a unix socket. Rejects if nobody listens. */
+export async function openConnection(at: number | string, { ca }: ConnectOptions = {}) {
   let text = ''
   let isClosed = false
   let changed = Promise.withResolvers<void>()
@@ -17,9 +17,7 @@ export async function openConnection(port: number, { ca }: ConnectOptions = {}) 
     changed.resolve()
     changed = Promise.withResolvers()
   }
-  const socket = await Bun.connect({
-    hostname: '127.0.0.1',
-    port,
+  const how: Omit<Bun.UnixSocketOptions<undefined>, 'unix'> = {
     ...(ca !== undefined && { tls: { ca } }),
     socket: {
       handshake: (_, __, error) => (error ? secured.reject(error) : secured.resolve()),
@@ -36,7 +34,9 @@ export async function openConnection(port: number, { ca }: ConnectOptions = {}) 
       // `close` follows.
       error() {},
     },
-  })
+  }
+  const tcp = { hostname: '127.0.0.1', port: Number(at) }
+  const socket = await (typeof at === 'string' ? Bun.connect({ unix: at, ...how }) : Bun.connect({ ...tcp, ...how }))
   socket.setNoDelay(true)
   if (ca !== undefined) await secured.promise
 
@@ -93,10 +93,10 @@ export async function openConnection(port: number, { ca }: ConnectOptions = {}) 
  * Sends bytes on a connection of their own. Returns all that comes back until the first answer is whole, or until the end of
  * the connection where the request or the answer asks for the end.
  */
-export async function exchange(port: number, bytes: string | Uint8Array, options: ConnectOptions = {}) {
+export async function exchange(at: number | string, bytes: string | Uint8Array, options: ConnectOptions = {}) {
   const request = Buffer.from(bytes).toString('latin1')
   const closes = /Connection: close\r\n|^\S+ \S+ HTTP\/1\.0\r\n/.test(request)
-  using connection = await openConnection(port, options)
+  using connection = await openConnection(at, options)
   const answers = () => readAnswers(connection.text(), () => request.startsWith('HEAD ')).answers
   await connection.send(bytes)
   await connection.until(
@@ -173,12 +173,11 @@ const NEXT_ID = 'next'
 const NEXT = `GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Request-Id: ${NEXT_ID}\r\n\r\n`
 
 /**
- * Sends bytes to a port, in pieces that are packets of their own. Once they are answered and the connection is still
+ * Sends bytes on a connection, in pieces that are packets of their own. Once they are answered and the connection is still
  * there, sends one more request behind. Returns all answers until the server closes: of each the code of its error, or
  * its status where it has none, and `next` for the one to that request.
  */
-export async function answersTo(port: number, bytes: string, pieceBytes: number): Promise<string[]> {
-  using connection = await openConnection(port)
+export async function answersTo(connection: Connection, bytes: string, pieceBytes: number): Promise<string[]> {
   const answers = () => {
     const isNext = ({ headers }: RawAnswer) => headers.get('x-request-id') === NEXT_ID
     const isOfHead = (answer: RawAnswer) => bytes.startsWith('HEAD ') && !isNext(answer)

@@ -34,5 +34,5 @@ export const challengeJwts =
   }
 
 /** How the client has reached the service. A host may have quotes. */
-const originOf = ({ received: { url } }: RequestContext): string =>
+const originOf = ({ url }: RequestContext): string =>
   URL.parse(url)?.origin.replaceAll('"', '%22') ?? 'http://localhost'

@@ -99,7 +99,7 @@ async function requireSameCaller({ tokens, log }: AppParts, request: Request, ca
  * Gives the client of a long answer more time for each part of it than the idle timeout. The runtime sees progress only when
  * the kernel's send buffer of up to 4 MB has room again: at 16 KB/s after minutes.
  */
-const allowSlowReader = ({ connection, received }: RequestContext): void => connection?.timeout(received, SLOW_READER_S)
+const allowSlowReader = ({ connection, request }: RequestContext): void => connection?.timeout(request, SLOW_READER_S)
 
 /** The answer to `HEAD` for a list without a limit: the head of `streamedList`. Nobody reads this stream. */
 const streamedListHead = (): Response => new Response(new ReadableStream({}, { highWaterMark: 0 }), SUCCESS)

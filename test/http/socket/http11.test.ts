@@ -3,7 +3,7 @@ import { PAGE_PLANTS } from '../../../src/http/lists/render-list.ts'
 import { makeCertificate, OPENSSL, openssl } from '../../support/certificates.ts'
 import { readPage } from '../../support/docs.ts'
 import { makeFolder } from '../../support/folder.ts'
-import { answersTo, exchange, openConnection } from '../../support/raw-connection.ts'
+import { answersTo, exchange } from '../../support/raw-connection.ts'
 import { lacks } from '../../support/requirement.ts'
 import { until } from '../../support/until.ts'
 import { type Row, readTable, requestsOf } from '../support/http11.ts'
@@ -29,14 +29,23 @@ const CONNECTIONS = 100
 
 const rowsOf = (service: Service, group: string): readonly Row[] => readTable(service.token)[group] ?? []
 
+/** How a message ends depends neither on TLS nor on a Host of which no URL can be made. */
+const FRAMING = ['lengths', 'chunks', 'trailers', 'unreadBodies']
+const OTHER_WAYS = [
+  ['over TLS', true, 'a'],
+  ['with an empty Host', false, ''],
+  ['with a Host that no host can have', false, 'a b'],
+] as const
+
 /** The answers to each row, sent whole or in pieces, on some connections at a time. */
-async function ask({ port }: Service, rows: readonly Row[], pieceBytes: (sent: string) => number) {
+async function ask({ connect: open }: Service, rows: readonly Row[], pieceBytes: (sent: string) => number) {
   const answers: Record<string, string> = {}
   const waiting = [...rows]
   const connect = async () => {
     for (let row = waiting.shift(); row !== undefined; row = waiting.shift()) {
       const { name, sent } = row
-      answers[name] = (await answersTo(port, sent, pieceBytes(sent))).join(' ')
+      using connection = await open()
+      answers[name] = (await answersTo(connection, sent, pieceBytes(sent))).join(' ')
     }
   }
   await Promise.all(Array.from({ length: CONNECTIONS }, connect))
@@ -65,6 +74,21 @@ describe.each(SOCKET_TRANSPORTS)('HTTP/1.1, $name', (transport) => {
     const rows = rowsOf(service, group)
 
     const answers = await ask(service, rows, ({ length }) => (length <= BYTEWISE_MAX_BYTES ? 1 : BYTEWISE_MAX_BYTES))
+
+    expect(answers).toEqual(expected(rows))
+    expect(await service.names()).toEqual(created(rows))
+  })
+
+  test.skipIf(lacks(OPENSSL)).each(OTHER_WAYS)('frames messages as the table says %s', async (_, isTls, host) => {
+    using folder = makeFolder()
+    await using service = await startService(transport, isTls ? { tls: await makeCertificate(folder.path, 'own') } : {})
+    const table = readTable(service.token)
+    const rows = FRAMING.flatMap((group) => table[group] ?? []).map(({ sent, ...row }) => ({
+      ...row,
+      sent: sent.replace('Host: a\r\n', `Host: ${host}\r\n`),
+    }))
+
+    const answers = await ask(service, rows, ({ length }) => length)
 
     expect(answers).toEqual(expected(rows))
     expect(await service.names()).toEqual(created(rows))
@@ -146,7 +170,7 @@ describe.each(SOCKET_TRANSPORTS)('HTTP/1.1, $name', (transport) => {
 
   test('stores the plant of a client that ends its side behind the request, and answers success or nothing', async () => {
     await using service = await startService(transport)
-    using connection = await openConnection(service.port)
+    using connection = await service.connect()
 
     await connection.send(requestsOf(service.token)(CREATE))
     connection.endOwnSide()

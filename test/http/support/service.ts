@@ -3,7 +3,7 @@ import type { UserId } from '../../../src/domain/token.ts'
 import { readCertificate } from '../../../src/http/tls.ts'
 import { closeNow } from '../../store/fixtures.ts'
 import { formatRequest } from '../../support/paced-requests.ts'
-import { exchange } from '../../support/raw-connection.ts'
+import { exchange, openConnection } from '../../support/raw-connection.ts'
 import { createToken, type TokenOptions } from '../../support/tokens.ts'
 import { openDatabase, type ServiceOptions, type Transport } from './transports.ts'
 
@@ -37,6 +37,8 @@ export async function startService(transport: Transport, options: ServiceOptions
   let reachable = await transport.start(store, database, options)
 
   const { text: ownToken } = await createToken(store)
+  const at = () => options.socketPath ?? reachable.port ?? 0
+  const trusted = { ca: options.tls && readCertificate(options.tls.certPath).cert }
 
   const request = async (
     method: string,
@@ -84,11 +86,11 @@ export async function startService(transport: Transport, options: ServiceOptions
     userIdOf: (user: string) => userIdOf(store, user),
     createToken: (token?: TokenOptions) => createToken(store, token),
     request,
+    /** Opens a connection for bytes as they are. */
+    connect: () => openConnection(at(), trusted),
     /** Sends a request on a connection of its own, which it asks to close. */
     exchange: (method: string, target: string, body?: string) =>
-      exchange(reachable.port ?? 0, formatRequest(method, target, ownToken, body, CLOSE), {
-        ca: options.tls && readCertificate(options.tls.certPath).cert,
-      }),
+      exchange(at(), formatRequest(method, target, ownToken, body, CLOSE), trusted),
     /** Sends a plant; a string is sent as it is. */
     create: (plant: object | string, options: RequestOptions = {}) =>
       request('POST', '/plants', {

@@ -33,6 +33,8 @@ export interface ServiceOptions extends StoreOptions {
   readonly rateLimit?: RateLimit
   readonly idleTimeoutMs?: number
   readonly tls?: TlsFiles
+  /** The path of a unix socket to listen at, instead of a port. */
+  readonly socketPath?: string
   readonly corsOrigins?: readonly string[]
   /** The identity provider whose JWTs are accepted. */
   readonly jwt?: ProviderPolicy
@@ -79,7 +81,9 @@ const overTcp: Transport = {
   async start(store, _database, options) {
     const { app, logs } = assemble(store, options)
     const tls = options.tls && readTls(options.tls)
-    const server = await listen({ host: '127.0.0.1', port: 0 }, app, { ...LISTEN_OPTIONS, ...options, tls })
+    const { socketPath } = options
+    const at = socketPath === undefined ? { host: '127.0.0.1', port: 0 } : { socketPath }
+    const server = await listen(at, app, { ...LISTEN_OPTIONS, ...options, tls })
     const { url } = server
     return {
       fetch: directTo(url, options),
@@ -106,9 +110,13 @@ const executable: Transport = {
 
 /** Sends requests to a server. Trusts the server's own certificate, and no other. */
 const directTo =
-  (url: string, { tls }: ServiceOptions): Reachable['fetch'] =>
+  (url: string, { tls, socketPath: unix }: ServiceOptions): Reachable['fetch'] =>
   (path, init) =>
-    fetch(url + path, { ...init, ...(tls && { tls: { ca: readCertificate(tls.certPath).cert } }) })
+    fetch((unix === undefined ? url : 'http://localhost') + path, {
+      ...init,
+      ...(tls && { tls: { ca: readCertificate(tls.certPath).cert } }),
+      ...(unix !== undefined && { unix }),
+    })
 
 /** The same options as flags of `serve`. */
 const flagsOf = (options: ServiceOptions): string[] => [
@@ -127,6 +135,7 @@ const flagsOf = (options: ServiceOptions): string[] => [
   ...flag('--jwt-default-scope', options.jwt?.defaultScope),
   ...flag('--tls-cert', options.tls?.certPath),
   ...flag('--tls-key', options.tls?.keyPath),
+  ...flag('--listen', options.socketPath, (path) => `unix:${path}`),
 ]
 
 const flag = <T>(name: string, value: T | undefined, write: (value: T) => string = String): string[] =>
