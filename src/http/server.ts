@@ -65,7 +65,11 @@ export async function listen(address: Address, handle: Handle, options: ListenOp
     address: own,
     url: formatAddress(own, scheme),
     /** Closes the listener and the idle connections, and resolves when the requests under way are answered. */
-    stop: () => server.stop(),
+    async stop() {
+      // Over TLS, the runtime itself would wait until each idle client has answered that its connection ends.
+      void server.stop()
+      while (server.pendingRequests > 0) await Bun.sleep(STOP_LOOK_MS)
+    },
     /** Closes the remaining connections. Returns how many requests were under way on them. */
     kill() {
       const requests = server.pendingRequests
@@ -74,6 +78,9 @@ export async function listen(address: Address, handle: Handle, options: ListenOp
     },
   }
 }
+
+/** How often a server that stops looks whether all requests are answered. */
+const STOP_LOOK_MS = 10
 
 /** How long a server waits for another one that starts at the same port, and how often it looks. */
 const CLAIM_MAX_WAIT_MS = 2000

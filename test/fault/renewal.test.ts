@@ -5,7 +5,7 @@ import { connect } from 'node:tls'
 import { serveDatabase } from '../cli/support/database.ts'
 import { makeCertificate, OPENSSL } from '../support/certificates.ts'
 import { makeFolder } from '../support/folder.ts'
-import { scrape } from '../support/metrics.ts'
+import { scrape, scrapeUntil } from '../support/metrics.ts'
 import { lacks } from '../support/requirement.ts'
 import { until } from '../support/until.ts'
 import { ROUNDS_TIMEOUT_MS, rounds } from './rounds.ts'
@@ -89,7 +89,8 @@ describe.skipIf(lacks(OPENSSL))('SIGHUP of a server with TLS and three threads',
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'content-length': '22' }
     const held = request({ ...to, method: 'POST', path: '/plants', headers })
     held.write('{"id":1,"na')
-    await once(held, 'socket').then(([socket]) => socket.authorized || once(socket, 'secureConnect'))
+    // The server waits for no client whose request is not under way.
+    await scrapeUntil(server, (all) => all.plantstore_http_requests_in_flight === 1)
 
     await service.hangUpWhileItEnds()
 

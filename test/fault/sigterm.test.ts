@@ -1,10 +1,16 @@
 import { Database } from 'bun:sqlite'
-import { describe, expect } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
+import { serveDatabase } from '../cli/support/database.ts'
+import { makeCertificate, OPENSSL } from '../support/certificates.ts'
+import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
+import { formatRequest } from '../support/paced-requests.ts'
 import type { Random } from '../support/random.ts'
+import { openConnection } from '../support/raw-connection.ts'
+import { lacks } from '../support/requirement.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { until } from '../support/until.ts'
+import { until, untilEnded } from '../support/until.ts'
 import { readSlowly, sendHalf } from './clients.ts'
 import { requestIdOf, startHistory, type Write } from './history.ts'
 import { testRounds } from './rounds.ts'
@@ -128,4 +134,64 @@ describe('SIGTERM under load', () => {
       expect(performance.now() - signalMs).toBeLessThan(DRAIN_MS + SLACK_MS)
     },
   )
+})
+
+/** Far longer than the server may take to end. The runtime itself waits up to 12 seconds for an idle client. */
+const LONG_DRAIN = '120s'
+
+/** A server without load, and connections to it. */
+async function serveSlow(isTls: boolean) {
+  const folder = makeFolder()
+  const { certPath, keyPath } = isTls ? await makeCertificate(folder.path, 'own') : {}
+  const tls = certPath && keyPath ? ['--tls-cert', certPath, '--tls-key', keyPath] : []
+  const ca = certPath && (await Bun.file(certPath).text())
+  const service = await serveDatabase([...ONE_THREAD, '--drain', LONG_DRAIN, ...tls])
+  const connect = () => openConnection(service.server.port, { ca })
+  return {
+    ...service,
+    connect,
+    /** Sends SIGTERM after the server has begun all requests that were sent before. */
+    async signal() {
+      using connection = await connect()
+      await connection.request(formatRequest('GET', '/healthz', ''))
+      service.server.signal('SIGTERM')
+    },
+    async [Symbol.asyncDispose]() {
+      await service[Symbol.asyncDispose]()
+      folder[Symbol.dispose]()
+    },
+  }
+}
+
+describe.skipIf(lacks(OPENSSL)).each([
+  ['plain HTTP', false],
+  ['TLS', true],
+])('SIGTERM of a server with %s', (_, isTls) => {
+  test('waits for a slow reader of a list and for the body of a create, but for no idle client', async () => {
+    await using service = await serveSlow(isTls)
+    const { server, token, connect } = service
+    addPlants(service.database, LIST_PLANTS, { nameLength: NAME_LENGTH })
+    using idle = await connect()
+    await idle.request(formatRequest('GET', '/healthz', ''))
+    idle.pause()
+    using reader = await connect()
+    await reader.send(formatRequest('GET', '/plants', token))
+    await reader.until(() => reader.text() !== '')
+    reader.pause()
+    using creating = await connect()
+    const create = formatRequest('POST', '/plants', token, { id: FIRST_ID, name: 'Fern' })
+    await creating.send(create.slice(0, -10))
+
+    await service.signal()
+    await until('the server ends', () => server.stdout().includes('"ending"'))
+    const { status } = await creating.request(create.slice(-10))
+    const list = await reader.readToEnd()
+    const answeredMs = performance.now()
+
+    expect(status).toBe(200)
+    expect(list).toEndWith(']\r\n0\r\n\r\n')
+    expect(await untilEnded(server)).toBe(0)
+    expect(performance.now() - answeredMs).toBeLessThan(SLACK_MS)
+    expect(server.stdout()).not.toContain('requests were cut')
+  })
 })
