@@ -44,7 +44,7 @@ async function readChunks({ body, signal }: Request, maxBodyBytes: number): Prom
   if (body === null) return new Uint8Array()
   const chunks: Uint8Array[] = []
   let bytes = 0
-  // The runtime discards the rest of a body that is too large. To cancel the body would wait for that.
+  // `answerBehindBody` reads the rest of a body that is too large.
   for await (const chunk of body.values({ preventCancel: true })) {
     bytes += chunk.byteLength
     if (bytes > maxBodyBytes) throw tooLarge(maxBodyBytes)
@@ -59,3 +59,35 @@ async function readChunks({ body, signal }: Request, maxBodyBytes: number): Prom
 
 const tooLarge = (maxBodyBytes: number) =>
   new AppError('body_too_large', { message: `The body is larger than ${maxBodyBytes} bytes: send a shorter one.` })
+
+/** How long the server waits for the next part of a body that no operation reads, and for a body that the runtime hides. */
+const STALL_MAX_MS = 2000
+const HIDDEN_BODY_MS = 500
+
+/**
+ * Discards a body as it arrives, and resolves to the answer once the body has ended. A proxy that gets the answer earlier may stop sending
+ * the body, and use the connection for another request. If the server stops waiting, the answer ends the connection. A body that
+ * takes longer than `maxMs` ends the connection without an answer.
+ */
+export function answerBehindBody({ body }: Request, response: Response, maxMs: number, draining: AbortSignal) {
+  const { promise, resolve } = Promise.withResolvers<Response>()
+  const stopWaiting = () => {
+    response.headers.set('connection', 'close')
+    resolve(response)
+  }
+  const stall = setTimeout(stopWaiting, body === null ? HIDDEN_BODY_MS : STALL_MAX_MS)
+  // With an error as its argument, the runtime would print it.
+  const limit = setTimeout(() => resolve(new Response(new ReadableStream({ pull: (it) => it.error() }))), maxMs)
+  const discard = async (parts: ReadableStream<Uint8Array>) => {
+    for await (const _ of parts) stall.refresh()
+    resolve(response)
+  }
+  draining.addEventListener('abort', stopWaiting)
+  if (draining.aborted) stopWaiting()
+  if (body !== null) discard(body).catch(stopWaiting)
+  return promise.finally(() => {
+    clearTimeout(stall)
+    clearTimeout(limit)
+    draining.removeEventListener('abort', stopWaiting)
+  })
+}

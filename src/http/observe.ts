@@ -2,6 +2,7 @@ import { AppError, type ErrorKind } from '../domain/error.ts'
 import { TOKEN_PREFIX } from '../domain/token.ts'
 import type { Logger } from '../log.ts'
 import { bodyBytesOf, type CacheControl, ERRORS, errorResponse, type HttpErrorKind } from './answers.ts'
+import { answerBehindBody } from './body.ts'
 import { clientAddressFinder } from './client-address.ts'
 import type { AppParts } from './parts.ts'
 import {
@@ -18,7 +19,7 @@ import type { Handle } from './server.ts'
  * it. Whatever goes wrong inside, an answer comes out. What `answer` gives at once does not wait for a promise.
  */
 export function observe(answer: Answer, parts: AppParts): Handle {
-  const { log, logsRequests, logsAddresses, statistics, monotonicMs } = parts
+  const { log, logsRequests, logsAddresses, statistics, lifecycle, idleTimeoutMs, monotonicMs } = parts
   const isRecording = logsRequests || statistics !== undefined
   const addressOf = logsRequests && logsAddresses ? clientAddressFinder(parts.trustedProxies) : undefined
 
@@ -33,8 +34,12 @@ export function observe(answer: Answer, parts: AppParts): Handle {
     else void context.streamEnd.then((bytes) => end(context, response.status, durationMs, bytes, parts))
     return response
   }
-  const finishLater = async (context: RequestContext, promise: Promise<Response>) =>
-    finish(context, await promise.catch((error) => answerError(error, context, log)))
+  const finishLater = async (context: RequestContext, answered: Response | Promise<Response>, hasBody: boolean) => {
+    const response = finish(context, await Promise.resolve(answered).catch((error) => answerError(error, context, log)))
+    // An operation reads a body to its end, unless it is too large.
+    if (!hasBody || (context.request.bodyUsed && response.status !== 413)) return response
+    return answerBehindBody(context.request, response, idleTimeoutMs, lifecycle.drain.signal)
+  }
 
   return (request: RequestWithContext, connection) => {
     if (statistics !== undefined) statistics.inFlight++
@@ -51,13 +56,15 @@ export function observe(answer: Answer, parts: AppParts): Handle {
       error: undefined,
       streamEnd: undefined,
     }
+    const hasBody = announcesBody(request)
     try {
       makeRoutable(context)
       request[CONTEXT] = context
       const answered = answer(request, context)
-      return answered instanceof Promise ? finishLater(context, answered) : finish(context, answered)
+      if (hasBody || answered instanceof Promise) return finishLater(context, answered, hasBody)
+      return finish(context, answered)
     } catch (error) {
-      return finish(context, answerError(error, context, log))
+      return finishLater(context, answerError(error, context, log), hasBody)
     }
   }
 }
@@ -131,6 +138,10 @@ function makeRoutable({ request, url }: RequestContext): void {
   if (url.startsWith('/')) Object.defineProperty(request, 'url', { value: new URL(`http://localhost${url}`).href })
 }
 
+/** Whether a body follows the head of a request. The runtime hides that of GET and HEAD. */
+const announcesBody = ({ headers }: Request): boolean =>
+  (headers.get('content-length') ?? '0') !== '0' || headers.has('transfer-encoding')
+
 /** The path of a URL, as it was sent, without the query. */
 export function pathOf(url: string): string {
   // It follows the scheme and the host, unless the URL is a path itself.
@@ -159,7 +170,7 @@ function setCommonHeaders(
   // The runtime dates every answer but those to HEAD.
   if (method === 'HEAD') headers.set('date', new Date().toUTCString())
   // After any answer to CONNECT, the runtime would take what follows for data to pass on.
-  if (lifecycle.isDraining || method === 'CONNECT') headers.set('connection', 'close')
+  if (lifecycle.drain.signal.aborted || method === 'CONNECT') headers.set('connection', 'close')
 }
 
 const OUTCOME_UNKNOWN = 'Whether this request took effect is unknown: get the plant before you repeat it.'

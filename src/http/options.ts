@@ -16,14 +16,16 @@ export interface AppOptions {
   readonly trustedProxies: readonly TrustedProxy[]
   readonly statistics: RequestStatistics | undefined
   readonly lifecycle: {
-    /** True from the first signal on: the server is about to end. */
-    isDraining: boolean
+    /** Aborted at the first signal: the server is about to end. */
+    readonly drain: AbortController
     /** When the last check began that found the store ready, in Unix milliseconds. All threads share this one number. */
     readonly readyAtMs: Float64Array
   }
   /** Whose JWTs the service accepts beside its own tokens. */
   readonly provider: IdentityProvider | undefined
   readonly usesTls: boolean
+  /** How long a body that no operation reads may take to arrive. */
+  readonly idleTimeoutMs: number
   /** The largest body that a request may send. */
   readonly maxBodyBytes: number
   /** The most plants in one answer. */

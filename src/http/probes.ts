@@ -19,7 +19,7 @@ export const probes = ({ store, lifecycle, nowMs }: Pick<AppOptions, 'store' | '
     lifecycle.readyAtMs[0] = startMs
   }
   const readyz = async () => {
-    if (lifecycle.isDraining)
+    if (lifecycle.drain.signal.aborted)
       throw new AppError('store_busy', {
         message: 'The server is shutting down: ask another one, or again when it has restarted.',
       })

@@ -138,6 +138,8 @@ describe('SIGTERM under load', () => {
 
 /** Far longer than the server may take to end. The runtime itself waits up to 12 seconds for an idle client. */
 const LONG_DRAIN = '120s'
+const STRANGERS = 20
+const DRIP_MS = 200
 
 /** A server without load, and connections to it. */
 async function serveSlow(isTls: boolean) {
@@ -192,6 +194,32 @@ describe.skipIf(lacks(OPENSSL)).each([
     expect(list).toEndWith(']\r\n0\r\n\r\n')
     expect(await untilEnded(server)).toBe(0)
     expect(performance.now() - answeredMs).toBeLessThan(SLACK_MS)
+    expect(server.stdout()).not.toContain('requests were cut')
+  })
+
+  test('does not wait for bodies that no operation takes', async () => {
+    await using service = await serveSlow(isTls)
+    const { server, connect } = service
+    const strangers = await Promise.all(
+      Array.from({ length: STRANGERS }, async (_, index) => {
+        const stranger = await connect()
+        await stranger.send(
+          formatRequest('POST', '/plants', 'unknown', 'x'.repeat(5000), `X-Request-Id: s${index}\r\n`).slice(0, -4000),
+        )
+        const timer = setInterval(() => void stranger.send('x'), DRIP_MS)
+        void stranger.ended.then(() => clearInterval(timer))
+        return stranger
+      }),
+    )
+    await until('all are refused', () => server.stdout().split('"status":401').length > STRANGERS)
+    const before = strangers.map(({ text }) => text())
+
+    await service.signal()
+    await Promise.all(strangers.map(({ ended }) => ended))
+
+    expect(before.join('')).toBe('')
+    for (const { text } of strangers) expect(text()).toMatch(/^HTTP\/1.1 401 .*^connection: close\r$.*"error":40102/ims)
+    expect(await untilEnded(server)).toBe(0)
     expect(server.stdout()).not.toContain('requests were cut')
   })
 })

@@ -210,14 +210,53 @@ async function hold({ server, token }: OthersService, kinds: readonly SlowClient
 }
 
 /** Warms the server up. Resolves to a function that expects bounded growth of memory since then. */
-async function watchMemory({ server: { pid }, p99Ms }: OthersService) {
+async function watchMemory({ server: { pid }, p99Ms }: OthersService, growthMaxMib = GROWTH_MAX_MIB) {
   await p99Ms()
   const beforeMib = residentMib(pid)
   return () => {
     console.log(`memory: ${beforeMib.toFixed(0)} MiB before, ${peakMib(pid).toFixed(0)} MiB at most`)
-    expect(peakMib(pid) - beforeMib).toBeLessThan(GROWTH_MAX_MIB)
+    expect(peakMib(pid) - beforeMib).toBeLessThan(growthMaxMib)
   }
 }
+
+const PART = Buffer.alloc(1024 ** 2, 'x')
+const PARTS = 100
+/** What the runtime takes while two such bodies arrive at once, however long they are. */
+const PARTS_MAX_MIB = 100
+/** The ways to send a body of that many parts. */
+const FORMS = [
+  { line: `Content-Length: ${PARTS * PART.length}`, part: PART, last: '' },
+  {
+    line: 'Transfer-Encoding: chunked',
+    part: Buffer.concat([Buffer.from(`${PART.length.toString(16)}\r\n`), PART, Buffer.from('\r\n')]),
+    last: '0\r\n\r\n',
+  },
+]
+
+describe.skipIf(lacks(PROCESS_TOOLS))('bodies of 100 MiB', () => {
+  test(
+    'are refused at level memory, and their connections go on',
+    async () => {
+      await using service = await serveOthers(1000)
+      const expectBoundedMemory = await watchMemory(service, PARTS_MAX_MIB)
+      const refuse = async (token: string, { line, part, last }: (typeof FORMS)[number]) => {
+        using connection = await openConnection(service.server.port)
+        const lines = `Content-Type: application/json\r\n${line}\r\n`
+        await connection.send(formatRequest('POST', '/plants', token, undefined, lines))
+        for (let parts = 0; parts < PARTS; parts++) await connection.send(part)
+        const { status } = await connection.request(last)
+        return [status, await service.create(connection)]
+      }
+
+      const unknown = await Promise.all(FORMS.map((form) => refuse('unknown', form)))
+      const known = await Promise.all(FORMS.map((form) => refuse(service.token, form)))
+
+      expect([unknown, known]).toEqual([401, 413].map((status) => FORMS.map(() => [status, 200])))
+      expectBoundedMemory()
+    },
+    ROUNDS_TIMEOUT_MS,
+  )
+})
 
 /** Far longer than the buffers of a connection. */
 const LIST_PLANTS = 400_000

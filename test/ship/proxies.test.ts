@@ -17,10 +17,10 @@ const CLIENT = '127.0.0.2'
 const FORGED = '203.0.113.9'
 
 /** What Debian's own configuration has already, and `a2enmod` adds. */
-const APACHE = ['mpm_event', 'authz_core', 'proxy', 'proxy_http', 'headers', 'ssl', 'alias']
+const APACHE = ['mpm_event', 'authz_core', 'proxy', 'proxy_http', 'headers', 'ssl', 'alias', 'http2']
   .map((name) => `LoadModule ${name}_module /usr/lib/apache2/modules/mod_${name}.so`)
   .join('\n')
-  .concat('\nUser www-data\nGroup www-data')
+  .concat('\nUser www-data\nGroup www-data\nProtocols h2 http/1.1')
 
 /** The command of each proxy, and what is before and after its example, so that it uses no place outside of its folder. */
 const PROXIES = [
@@ -45,17 +45,29 @@ const PROXIES = [
   },
 ]
 
-/** A server behind a proxy with the example of the documentation. `curl` asks for a path through the proxy. */
-async function startBehind({ file, around: [before, after], command }: (typeof PROXIES)[number]) {
+/** Longer than the buffers of proxies and the windows of HTTP/2. nginx itself refuses more than 2 MiB, as its example says. */
+const REFUSED_BYTES = [100_000, 300_000, 1_500_000]
+const VERSION_AND_STATUS = '%{http_version} %{http_code}\n'
+const CLIENTS = 4
+/** Requests of a client, one behind another. A proxy sends the later ones on connections that it shares. */
+const REQUESTS = 5
+
+/**
+ * A server behind a proxy with the example of the documentation. `curl` asks for a path through the proxy. If it is shared, the example of
+ * nginx has another server on the same database: nginx takes a server out that answers badly, unless it is the only one.
+ */
+async function startBehind({ file, around: [before, after], command }: (typeof PROXIES)[number], isShared = false) {
   const made = makeDatabase()
   const { folder, database } = made
   const token = await createTokenIn(database)
   const server = await serve(database, ['--trusted-proxy', '127.0.0.1'])
+  const other = await serve(database)
   const port = freePort()
   const files = await makeCertificate(folder, 'proxy', { names: `DNS:${HOST}` })
   const both = await Promise.all([files.certPath, files.keyPath].map((path) => Bun.file(path).text()))
   await Bun.write(join(folder, 'both.pem'), both.join(''))
   const example = (await blockAfter(`file: ${file}`))
+    .replace('server 127.0.0.1:3000;', isShared ? `$& server 127.0.0.1:${other.port};` : '$&')
     .replace('127.0.0.1:3000', `127.0.0.1:${server.port}`)
     .replace(/(?:\*?:)?\b443\b/, '127.0.0.1:PORT')
     .replace(/\/etc\/\S+fullchain.pem/, files.certPath)
@@ -72,10 +84,12 @@ async function startBehind({ file, around: [before, after], command }: (typeof P
   const curl = (path: string, ...args: readonly string[]) =>
     runWell(['curl', ...flags.split(' '), ...args, origin + path])
   return {
+    folder,
     token,
     server,
     origin,
     curl,
+    stderr,
     isReady: async () => {
       if (child.exitCode !== null) throw new Error(stderr())
       return (await curl('/garden/readyz', '--retry', '0').catch(() => '')).includes('ok')
@@ -83,7 +97,7 @@ async function startBehind({ file, around: [before, after], command }: (typeof P
     async [Symbol.asyncDispose]() {
       child.kill('SIGTERM')
       await ended
-      await server.kill()
+      await Promise.all([server.kill(), other.kill()])
       made[Symbol.dispose]()
     },
   }
@@ -112,5 +126,33 @@ describe.concurrent.each(PROXIES)('the example of $name', (proxy) => {
       expect(line).toContain(`"remoteAddress":"${CLIENT}"`)
       expect(server.stdout()).not.toMatch(/forged|203\.0\.113\.9/)
     },
+  )
+
+  test.skipIf(lacks(OPENSSL, program(proxy.name)))(
+    'answers all clients of HTTP/2 while and after the server refuses large bodies of others',
+    async () => {
+      await using behind = await startBehind(proxy, true)
+      const { folder, token, curl } = behind
+      await until('the proxy passes requests on', behind.isReady)
+      const flags = ['--http2', '--max-time', '30', '--output', '/dev/null', '--write-out', VERSION_AND_STATUS]
+      const refuse = async (bytes: number) => {
+        const path = join(folder, 'body')
+        await Bun.write(path, 'x'.repeat(bytes))
+        const body = ['--data-binary', `@${path}`, '--header', 'Content-Type: application/json']
+        return () => curl('/garden/plants', ...flags, ...body)
+      }
+      const list = () =>
+        curl(`/garden/plants?client=[1-${REQUESTS}]`, ...flags, '--header', `Authorization: Bearer ${token}`)
+      const several = (ask: () => Promise<string>) => Array.from({ length: CLIENTS }, ask)
+
+      for (const bytes of REFUSED_BYTES) {
+        const refused = await refuse(bytes)
+        const answers = await Promise.all([...several(refused), ...several(refused), ...several(list)])
+        answers.push(...(await Promise.all(several(list))))
+        expect(new Set(answers)).toEqual(new Set(['2 401\n', '2 200\n'.repeat(REQUESTS)]))
+      }
+      expect(behind.stderr()).not.toMatch(/(?:from|live) upstream/)
+    },
+    60_000,
   )
 })

@@ -52,6 +52,7 @@ export async function startAnswering({ options, ...parts }: AnsweringParts, addr
     logsAddresses: options.logAddresses === 'on',
     trustedProxies: options.trustedProxy ?? [],
     usesTls: tls !== undefined,
+    idleTimeoutMs,
     maxBodyBytes: options.maxBody,
     listMax: options.listMax,
     rateLimit: options.rateLimit,
@@ -74,7 +75,7 @@ export async function startAnswering({ options, ...parts }: AnsweringParts, addr
     url: server.url,
     /** Listens with a renewed certificate, too. Resolves to whether it does. */
     async prepare(tls: Tls): Promise<boolean> {
-      if (lifecycle.isDraining) return false
+      if (lifecycle.drain.signal.aborted) return false
       renewed = await listenWith(tls, server.address, 'further').catch(() => undefined)
       if (renewed !== undefined) running.add(renewed)
       return renewed !== undefined
@@ -92,7 +93,7 @@ export async function startAnswering({ options, ...parts }: AnsweringParts, addr
      * cut. Within that time, the server takes new connections for `waitMs`: until load balancers have noticed.
      */
     async stop({ drainMs, waitMs }: Drain): Promise<number> {
-      lifecycle.isDraining = true
+      lifecycle.drain.abort()
       uses.stop()
       // While connections arrive, the runtime accepts them and runs no timer. While the server drains, each answer closes its
       // connection and clients open new ones. So without a wait, no timer may come before the listener is closed.

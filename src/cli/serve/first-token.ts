@@ -22,7 +22,7 @@ interface FirstTokenParts extends Pick<AnsweringParts, 'options' | 'store' | 'lo
  * how to make one if the store has none. Tries again after failures that pass, until the server drains.
  */
 export async function provideFirstToken(parts: FirstTokenParts): Promise<void> {
-  while (!parts.lifecycle.isDraining) {
+  while (!parts.lifecycle.drain.signal.aborted) {
     try {
       return await makeOrAdvise(parts)
     } catch (error) {

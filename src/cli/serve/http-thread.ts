@@ -33,7 +33,7 @@ async function start({ number, options, readyAtMs, share, address }: ThreadStart
   // The thread that writes may stand still, so this one says it, too.
   const onFailure = ({ cause }: AppError) => self.postMessage({ failure: String(cause) } satisfies ThreadSent)
   const store = joinStore(share, onFailure, { ...clocks, observer: statistics?.writes, threads: options.threads })
-  const lifecycle = { isDraining: false, readyAtMs }
+  const lifecycle = { drain: new AbortController(), readyAtMs }
   const parts = { options, store, log, lifecycle, statistics: statistics?.http, ...clocks }
   const answering = await startAnswering(parts, address, 'further')
   const facts = { thread: number, store, version: VERSION, nowMs: clocks.nowMs }

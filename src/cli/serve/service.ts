@@ -51,7 +51,7 @@ export function watchEndings(log: Logger, io: Io) {
 export async function runService(serving: Serving, store: OpenedStore, statistics: RequestStatistics | undefined) {
   const { options, endings, log, io, threads } = serving
   const readyAtMs = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT))
-  const lifecycle = { isDraining: false, readyAtMs }
+  const lifecycle = { drain: new AbortController(), readyAtMs }
   const { nowMs, monotonicMs } = io
   const parts = { options, store, log, lifecycle, statistics, nowMs, monotonicMs }
   const answering = await startAnswering(parts, options.listen, options.threads > 1 ? 'first' : 'none')

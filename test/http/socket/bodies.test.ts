@@ -2,16 +2,20 @@ import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { makeCertificate, OPENSSL } from '../../support/certificates.ts'
 import { makeFolder } from '../../support/folder.ts'
-import { formatRequest } from '../../support/paced-requests.ts'
 import { lacks } from '../../support/requirement.ts'
+import { SLACK_MS } from '../../support/slack.ts'
 import { until } from '../../support/until.ts'
-import { startService } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
 import { type ServiceOptions, SOCKET_TRANSPORTS, type Transport } from '../support/transports.ts'
 
 const LIMIT_BYTES = 1000
-const CHUNKED = 'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n'
-/** A part of a body (RFC 9112 §7.1) that is not the last one. */
-const CHUNK = `64\r\n${'x'.repeat(100)}\r\n`
+/** How long the server waits for the next part of a body, and for a body that the runtime hides. */
+const STALL_MS = 2000
+const HIDDEN_MS = 500
+/** How exactly timers are measured from outside. */
+const EARLY_MS = 100
+const DROP_MS = 500
+const DROPS = 6
 
 /** Where a server listens, and what the clients there call it: of some hosts no URL can be made. */
 const WIRES = [
@@ -60,10 +64,50 @@ const FORMS = [
 ]
 
 const TYPE = 'Content-Type: application/json'
+const NEXT = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n'
 
 /** A plant whose body has that many bytes. */
 const plantOf = (id: number, bytes: number) =>
   `{"id":${id},"name":"${'x'.repeat(bytes - `{"id":${id},"name":""}`.length)}"}`
+
+/** Requests with a body that no operation takes: who sends what, a line of the head, the status or the code of the error, and the size. */
+const UNTAKEN: readonly (readonly [who: string, request: string, line: string, answer: number, bytes?: number])[] = [
+  ['me', 'POST /plants', 'Host: b', 40005],
+  ['nobody', 'POST /nothing', TYPE, 40401],
+  ['nobody', 'OPTIONS /plants', TYPE, 204],
+  ['me', 'PUT /plants', TYPE, 40501],
+  ['nobody', 'POST /healthz', TYPE, 40501],
+  ['nobody', 'POST /', TYPE, 40501],
+  ['nobody', 'POST /docs', TYPE, 40501],
+  ['nobody', 'POST /plants', TYPE, 40101],
+  ['nobody', 'POST /plants', TYPE, 40101, 200_000],
+  ['nobody', 'POST /plants', TYPE, 40101, 5_000_000],
+  ['unknown', 'POST /plants', TYPE, 40102],
+  ['spent', 'POST /plants', TYPE, 42901],
+  ['reader', 'POST /plants', TYPE, 40301],
+  ['me', 'DELETE /plants/x', TYPE, 40004],
+  ['me', 'DELETE /plants/9', TYPE, 40402],
+  ['me', 'DELETE /plants/{form}', TYPE, 204],
+  ['me', 'POST /plants', 'Content-Type: text/plain', 41501],
+  ['me', 'POST /plants', `${TYPE}\r\nContent-Encoding: gzip`, 41502],
+  ['me', 'POST /plants', TYPE, 41301, LIMIT_BYTES + 1],
+  ['me', 'POST /plants', TYPE, 41301, 200_000],
+]
+
+/** The beginnings of such bodies, behind which nothing comes, and the status of the answer. */
+const STALLED: readonly (readonly [who: string, request: string, line: string, sent: string, status: number])[] = [
+  ['nobody', 'POST /plants', 'Content-Length: 2000', '', 401],
+  ['nobody', 'POST /plants', 'Content-Length: 2000', 'x', 401],
+  ['me', 'POST /plants', 'Content-Length: 2000', 'x', 413],
+  ['me', 'POST /plants', 'Transfer-Encoding: chunked', `7d0\r\n${'x'.repeat(2000)}\r\n`, 413],
+  ['me', 'DELETE /plants/9', 'Content-Length: 2000', 'x', 404],
+]
+
+/** Requests whose body the runtime hides. The first two have a cached list as their answer. */
+const HIDDEN = [
+  ...['GET /plants?limit=1', 'HEAD /plants?limit=1', 'GET /plants', 'HEAD /plants', 'GET /plants/0', 'GET /healthz'],
+  ...['GET /', 'GET /docs'],
+]
 
 describe.skipIf(lacks(OPENSSL)).each(SOCKET_TRANSPORTS)('a body, $name', (transport) => {
   test.each(WIRES)('is taken up to the limit and refused beyond it, $name', async (wire) => {
@@ -81,17 +125,86 @@ describe.skipIf(lacks(OPENSSL)).each(SOCKET_TRANSPORTS)('a body, $name', (transp
     }
   })
 
-  test('in chunks that never end is refused', async () => {
-    await using service = await startService(transport, { maxBodyBytes: LIMIT_BYTES })
-    using connection = await service.connect()
+  test.each(WIRES)(
+    'that no operation takes ends before the answer, and the connection goes on, $name',
+    async (wire) => {
+      await using service = await startOn(transport, wire, { rateLimit: { requests: 1, periodMs: 3_600_000 } })
+      for (const id of FORMS.keys())
+        await service.create({ id, name: 'Fern' }, { token: (await service.createToken()).text })
+      const { text: spent } = await service.createToken()
+      await service.list('?limit=0', { token: spent })
+      const tokens: Record<string, () => Promise<string | undefined>> = {
+        nobody: async () => undefined,
+        unknown: async () => 'unknown',
+        spent: async () => spent,
+        me: async () => (await service.createToken()).text,
+        reader: async () => (await service.createToken({ scope: 'read' })).text,
+      }
 
-    await connection.send(formatRequest('POST', '/plants', service.token, undefined, CHUNKED))
-    await until('the server answers', async () => {
-      await connection.send(CHUNK)
-      return connection.isClosed() || connection.text().endsWith('}')
+      for (const [who, request, line, expected, bytes = LAST.length] of UNTAKEN) {
+        for (const [index, { announced, sent }] of FORMS.entries()) {
+          const body = 'x'.repeat(bytes)
+          const lines = [line, announced(body)]
+          const { id, head } = service.headOf(request.replace('{form}', `${index}`), await tokens[who]?.(), lines)
+          using connection = await service.connect()
+          await connection.send(head + sent(body).slice(0, -LAST.length))
+          await until('the answer is ready', () => service.logs().includes(`"requestId":"${id}"`))
+          const before = connection.text()
+          const { status, headers, body: text } = await connection.request(sent(body).slice(-LAST.length))
+          const { status: next } = await connection.request(NEXT)
+
+          const answer = text === '' ? status : JSON.parse(text).error
+          const all = { request, before, answer, connection: headers.get('connection'), next }
+          expect(all).toEqual({ request, before: '', answer: expected, connection: null, next: 200 })
+        }
+      }
+    },
+  )
+
+  test.concurrent.each(WIRES)('that stalls is answered after 2 s by the end of the connection, $name', async (wire) => {
+    await using service = await startOn(transport, wire)
+    const { head } = service.headOf('POST /plants', undefined, ['Content-Length: 2000'])
+    using slow = await service.connect()
+    await slow.send(head)
+
+    const stalls = STALLED.map(async ([who, request, line, sent, status]) => {
+      const token = who === 'me' ? service.token : undefined
+      const text = await outlast(service, service.headOf(request, token, [TYPE, line]).head + sent, STALL_MS)
+      expect(text).toStartWith(`HTTP/1.1 ${status} `)
     })
+    for (let drops = 0; drops < DROPS; drops++) {
+      await Bun.sleep(DROP_MS)
+      await slow.send('x'.repeat(100))
+    }
+    const { status, headers } = await slow.request('x'.repeat(2000 - DROPS * 100))
+    await Promise.all(stalls)
 
-    expect(connection.text()).toStartWith('HTTP/1.1 413 ')
-    expect(connection.text()).toContain('"error":41301')
+    expect([status, headers.get('connection')]).toEqual([401, null])
+  })
+
+  test.concurrent.each(WIRES)('of a GET or HEAD ends the connection behind the answer, $name', async (wire) => {
+    await using service = await startOn(transport, wire)
+    await service.create({ id: 0, name: 'Fern' })
+    const outlastAll = () =>
+      HIDDEN.map(async (request) => {
+        const lines = ['Accept: text/html', 'Content-Length: 5']
+        const text = await outlast(service, service.headOf(request, service.token, lines).head, HIDDEN_MS)
+        expect(text).toStartWith('HTTP/1.1 200 ')
+      })
+
+    await Promise.all(outlastAll())
+    // Now the first list is cached.
+    await Promise.all(outlastAll())
   })
 })
+
+/** Sends bytes, and nothing more. Expects that after this time the server answers and ends the connection. Returns the answer. */
+async function outlast({ connect: open }: Service, bytes: string, ms: number): Promise<string> {
+  using connection = await open()
+  const startMs = performance.now()
+  await connection.send(bytes)
+  const answer = await connection.readToEnd()
+  expect(answer).toMatch(/^connection: close\r$/im)
+  expect(performance.now() - startMs).toBeWithin(ms - EARLY_MS, ms + SLACK_MS)
+  return answer
+}

@@ -33,9 +33,11 @@ async function outlast({ port }: Service, bytes: string, drop?: string) {
 }
 
 describe.concurrent.each(SOCKET_TRANSPORTS)('the idle timeout, $name', (transport) => {
-  test('cuts a request whose body does not arrive whole and stores nothing, and ends a connection that is kept alive', async () => {
+  test('cuts a request whose body does not arrive whole, also one that it refuses, stores nothing, and ends a connection that is kept alive', async () => {
     await using service = await startService(transport, { idleTimeoutMs: IDLE_TIMEOUT_MS })
     const post = `POST /plants HTTP/1.1\r\n${head(service)}`
+    const refused = post.replace(service.token, 'unknown')
+    const part = `8000\r\n${'x'.repeat(0x8000)}\r\n`
 
     const [kept, ...cut] = await Promise.all([
       outlast(service, `GET /plants HTTP/1.1\r\n${head(service)}\r\n`),
@@ -43,6 +45,9 @@ describe.concurrent.each(SOCKET_TRANSPORTS)('the idle timeout, $name', (transpor
       outlast(service, `${post}Content-Length: 2000\r\n\r\n{"id":1,"name":"`, 'x'),
       outlast(service, `${post}Transfer-Encoding: chunked\r\n\r\n15\r\n{"id":1,"name":"Fern"\r\n`),
       outlast(service, `${post}Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n`, '1\r\n \r\n'),
+      outlast(service, `${post}Transfer-Encoding: chunked\r\n\r\n${part}`, part),
+      outlast(service, `${refused}Content-Length: 2000\r\n\r\n`, 'x'),
+      outlast(service, `${refused}Transfer-Encoding: chunked\r\n\r\n${part}`, part),
     ])
 
     expect(kept.answer).toStartWith('HTTP/1.1 200 ')
