@@ -150,7 +150,6 @@ describe('the house', () => {
       'nothing but backups, open files and names of a file is found by reading folders',
       /\breaddir|\bGlob\b|scandir/,
       [
-        'http/connections.ts',
         'store/sqlite/files/moved-files.ts',
         'store/sqlite/files/other-names.ts',
         'store/sqlite/tools/',

@@ -68,9 +68,7 @@ export function threadMetrics(sources: MetricSources): (measured?: Partial<Measu
   // The lag is first known after it was first read.
   void ofLibrary.getMetricsAsJSON()
   return async (measured = {}) => {
-    // Without a free descriptor, the system cannot be asked.
-    const connections = await sources.http.connections?.().catch(() => undefined)
-    const metrics = Object.entries(metricsOf(sources, measured, connections)).filter(
+    const metrics = Object.entries(metricsOf(sources, measured)).filter(
       ([name]) => name !== KEYS_FAILED || sources.http.keyFailures !== undefined,
     )
     const own = metrics.map(([name, { type, aggregator = 'sum', values }]) => {
@@ -98,7 +96,6 @@ const HELP = {
   plantstore_http_request_duration_seconds:
     'Time until the answer to a request, or until the first part of a list without a limit.',
   plantstore_http_requests_in_flight: 'Requests in flight. A list without a limit counts until it ends.',
-  plantstore_http_connections: 'TCP connections to --listen that a thread has accepted. Absent for a unix socket.',
   plantstore_http_response_body_bytes_total:
     'Bytes of the bodies of answers. A list without a limit counts part by part.',
   plantstore_http_requests_rejected_total: 'Requests that were answered with an error, by its kind.',
@@ -145,9 +142,8 @@ interface Value {
 
 /** Our metrics now. No label holds a user, a token, an id or a client's path: all values of labels are known here. */
 function metricsOf(
-  { thread, http, writes, store, version, certificateEndsMs, nowMs }: MetricSources,
+  { http, writes, store, version, certificateEndsMs, nowMs }: MetricSources,
   measured: Partial<Measurements>,
-  connections: number | undefined,
 ): Metrics {
   const operations = Object.entries(http.operations)
   const answered = operations.flatMap(([operation, { statuses }]) =>
@@ -161,7 +157,6 @@ function metricsOf(
     plantstore_http_requests_total: { type: 'counter', values: answered },
     plantstore_http_request_duration_seconds: histogram(durations),
     plantstore_http_requests_in_flight: gauge(http.inFlight),
-    plantstore_http_connections: gauge(connections, { thread }),
     plantstore_http_response_body_bytes_total: { type: 'counter', values: [{ value: http.bodyBytes }] },
     plantstore_http_requests_rejected_total: counter('reason', http.rejected),
     plantstore_cache_hits_total: counter('cache', http.caches.hits),
@@ -185,9 +180,9 @@ function metricsOf(
   }
 }
 
-const gauge = (value: number | undefined, labels: Value['labels'] = {}): Metric => ({
+const gauge = (value: number | undefined): Metric => ({
   type: 'gauge',
-  values: value === undefined ? [] : [{ labels, value }],
+  values: value === undefined ? [] : [{ value }],
 })
 
 /** A counter with a value for each value of a label. */

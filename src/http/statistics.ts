@@ -23,8 +23,6 @@ export function countRequests(hasProvider = false) {
     keyFailures: hasProvider ? 0 : undefined,
     /** How many requests are under way. A streamed list is, until its end. */
     inFlight: 0,
-    /** Counts the connections; `undefined` until the server listens, and for a unix socket. */
-    connections: undefined as (() => Promise<number | undefined>) | undefined,
     /** The bytes of all bodies that the runtime got to send, without heads. A streamed list counts part by part. */
     bodyBytes: 0,
     /** Counts an answer when it is ready. A streamed answer is ready when its head and first part are. */

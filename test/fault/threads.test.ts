@@ -4,9 +4,10 @@ import { makeDatabase, serveDatabase } from '../cli/support/database.ts'
 import { COMMAND, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { AUDIENCE, startIssuer } from '../support/issuer.ts'
-import { type Series, scrape, scrapeUntil, seriesOf } from '../support/metrics.ts'
+import { scrape, scrapeUntil } from '../support/metrics.ts'
 import { formatRequest, openConnections } from '../support/paced-requests.ts'
 import { freePort } from '../support/postgres-system.ts'
+import { countOpen } from '../support/process.ts'
 import { startProgram } from '../support/program.ts'
 import type { Random } from '../support/random.ts'
 import type { Connection } from '../support/raw-connection.ts'
@@ -164,7 +165,7 @@ async function serveSlowly(syncMs: number, flags: readonly string[] = []) {
   }
 }
 
-test('the metrics count the connections of each thread, and a server without time to drain says how many requests it cut', async () => {
+test('a server without time to drain says how many requests all its threads cut', async () => {
   const flags = ['--threads', `${THREADS}`, '--drain', '0s', '--metrics-listen', '127.0.0.1:0']
   await using service = await serveDatabase([...flags, ...QUIET])
   const { server, token } = service
@@ -172,11 +173,8 @@ test('the metrics count the connections of each thread, and a server without tim
   const connections = await openConnections(server.port, CONNECTIONS)
   const half = formatRequest('POST', '/plants', token, { id: 1, name: 'Fern' }).slice(0, -5)
   for (const { send } of connections) await send(half)
-  const all = await scrapeUntil(server, (now) => now.plantstore_http_requests_in_flight === CONNECTIONS)
+  await scrapeUntil(server, (now) => now.plantstore_http_requests_in_flight === CONNECTIONS)
 
-  const byThread = seriesOf(all, 'plantstore_http_connections', { isNonZero: true })
-  expect(Object.keys(byThread).sort()).toEqual(['thread="0"', 'thread="1"', 'thread="2"'])
-  expect(sumOf(byThread)).toBe(CONNECTIONS)
   expect(await server.end()).toBe(0)
   expect(server.stdout()).toContain(`"requests":${CONNECTIONS},"msg":"requests were cut`)
 })
@@ -186,24 +184,20 @@ test('no counter falls while a server waits for a request', async () => {
   const { server, token } = service
   await untilThreads(server.port, THREADS)
   const connections = await openConnections(server.port, CONNECTIONS)
-  const connectionsNow = async () => seriesOf(await scrape(server), 'plantstore_http_connections')
-  let ofMainThread: Connection | undefined
-  for (const connection of connections) {
-    await connection.request(formatRequest('GET', '/plants?limit=1', token))
-    if (ofMainThread === undefined && (await connectionsNow())['thread="0"'] === 1) ofMainThread = connection
-  }
-  await ofMainThread?.send(formatRequest('POST', '/plants', token, { id: 1, name: 'Fern' }).slice(0, -5))
+  for (const connection of connections) await connection.request(formatRequest('GET', '/plants?limit=1', token))
+  // Whichever thread has it, another one that serves no metrics has nothing to wait for.
+  await connections[0]?.send(formatRequest('POST', '/plants', token, { id: 1, name: 'Fern' }).slice(0, -5))
   await scrapeUntil(server, (now) => now.plantstore_http_requests_in_flight === 1)
+  const opened = () => countOpen(server.pid, `${service.database}-wal`)
+  const before = opened()
 
   server.signal('SIGTERM')
-  await until('one connection is left', async () => sumOf(await connectionsNow()) === 1)
+  await until('a thread has closed the database', () => opened() < before)
 
   const all = await scrape(server)
 
   expect(all['plantstore_http_requests_total{operation="listPlants",status="200"}']).toBe(CONNECTIONS)
 })
-
-const sumOf = (series: Series) => Object.values(series).reduce((sum, value) => sum + value)
 
 test('a server starts although somebody holds the name of its lock', async () => {
   const port = freePort()

@@ -1,6 +1,5 @@
 import type { Address } from '../../domain/address.ts'
 import { createApp } from '../../http/app.ts'
-import { connectionCounter } from '../../http/connections.ts'
 import type { AppOptions } from '../../http/options.ts'
 import { listen, type RunningServer, type Sharing } from '../../http/server.ts'
 import type { Tls } from '../../http/tls.ts'
@@ -41,7 +40,7 @@ async function openProvider(options: ServeOptions, parts: Omit<AnsweringParts, '
 
 /** Answers requests in this thread: at an address that is its own, or that it shares with other threads. */
 export async function startAnswering({ options, ...parts }: AnsweringParts, address: Address, sharing: Sharing) {
-  const { store, log, lifecycle, statistics, nowMs } = parts
+  const { store, log, lifecycle, nowMs } = parts
   const { idleTimeout: idleTimeoutMs, tls } = options
   const uses = recordTokenUses(store, log, nowMs)
   const app = createApp({
@@ -65,8 +64,6 @@ export async function startAnswering({ options, ...parts }: AnsweringParts, addr
   const listenWith = (tls: Tls | undefined, at: Address, sharing: Sharing) =>
     listen(at, app, { idleTimeoutMs, flag: '--listen', socketMode: 0o660, tls, sharing })
   let server = await listenWith(tls, address, sharing)
-  if (statistics !== undefined && 'port' in server.address)
-    statistics.connections = connectionCounter(server.address.port)
   let renewed: RunningServer | undefined
   const running = new Set([server])
 
