@@ -1,6 +1,7 @@
 import { chmodSync, lstatSync, rmSync } from 'node:fs'
 import { type Address, formatAddress } from '../domain/address.ts'
 import { AppError, codeOf } from '../domain/error.ts'
+import { isSurelyFree } from './listeners.ts'
 import type { Tls } from './tls.ts'
 
 /**
@@ -87,16 +88,18 @@ const CLAIM_MAX_WAIT_MS = 2000
 const CLAIM_RETRY_MS = 5
 
 /**
- * Listens at an address that further threads can share. It first listens alone, which fails if any other process listens there.
- * Until it shares the address, a lock keeps others from doing the same: a socket without a file, named after the port.
+ * Listens at an address that further threads can share. If another process may listen there, it first listens alone, which fails if
+ * one does, and otherwise resets the connections that come meanwhile. Until it shares the address, a lock keeps others from doing
+ * the same: a socket without a file, named after the port.
  */
 async function claim(address: Address, handle: Handle, options: ListenOptions) {
   if ('socketPath' in address) throw new TypeError('threads cannot share a unix socket')
   using _lock = await lockPort(address.port)
-  const alone = await serve(address, handle, { ...options, sharing: 'none' })
-  const { port = address.port } = alone
-  alone.stop(true)
-  return serve({ ...address, port }, handle, options)
+  if (!isSurelyFree(address.host, address.port)) {
+    const alone = await serve(address, handle, { ...options, sharing: 'none' })
+    alone.stop(true)
+  }
+  return serve(address, handle, options)
 }
 
 async function lockPort(port: number): Promise<Disposable | undefined> {

@@ -10,12 +10,12 @@ import { freePort } from '../support/postgres-system.ts'
 import { countOpen } from '../support/process.ts'
 import { startProgram } from '../support/program.ts'
 import type { Random } from '../support/random.ts'
-import type { Connection } from '../support/raw-connection.ts'
+import { type Connection, openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE, slowCalls } from '../support/strace.ts'
 import { untilThreads } from '../support/threads.ts'
 import { until } from '../support/until.ts'
-import { testRounds } from './rounds.ts'
+import { ROUNDS_TIMEOUT_MS, rounds, testRounds } from './rounds.ts'
 import { QUIET } from './test-database.ts'
 
 const THREADS = 3
@@ -24,6 +24,10 @@ const CONNECTIONS = 40
 const STEPS = 300
 const IDS = 12
 const QUOTA = 8
+/** Clients that connect without a pause. */
+const CLIENTS = 8
+/** The sockets of the system that a server reads before it listens. */
+const TABLE = '/proc/self/net/tcp'
 
 /** Sends a request on one of several connections. Each keeps to the thread that has accepted it. */
 type Send = (connection: number, method: string, path: string, body?: object) => ReturnType<Connection['request']>
@@ -210,28 +214,73 @@ test('a server starts although somebody holds the name of its lock', async () =>
   holder.stop(true)
 })
 
+testRounds('of two servers that start at the same address at once, exactly one serves', { short: 2, long: 100 }, () =>
+  startTwo([]),
+)
 testRounds(
-  'of two servers that start at the same address at once, exactly one serves',
-  { short: 2, long: 100 },
+  'of two servers that start at the same address at once and cannot read which sockets listen, exactly one serves',
+  { short: 1, long: 20, needs: [STRACE] },
   async () => {
-    const port = freePort()
-    using first = makeDatabase()
-    using second = makeDatabase()
-    const flags = ['serve', '--threads', `${THREADS}`, '--listen', `127.0.0.1:${port}`, '--log-format', 'json']
-    const started = [first, second].map(({ database }) => startProgram([...COMMAND, ...flags, '--database', database]))
-    const ended = new Set<number>()
-    for (const [index, { ended: end }] of started.entries()) void end.then(() => ended.add(index))
-
-    await until('one of them has ended', () => ended.size > 0)
-    await untilThreads(port, THREADS)
-
-    const [loser = 0] = ended
-    const winner = started[1 - loser]
-    winner?.child.kill('SIGTERM')
-    const { stderr } = (await started[loser]?.ended) ?? {}
-    expect([ended.size, await started[loser]?.child.exited, await winner?.child.exited]).toEqual([1, 1, 0])
-    expect(stderr).toContain('another process listens there')
+    using folder = makeFolder()
+    const trace = join(folder.path, 'trace')
+    await startTwo(['strace', '-D', '-f', '-A', '-o', trace, '-P', TABLE, '-e', 'inject=openat:error=EACCES'])
+    expect(await Bun.file(trace).text()).toContain('(INJECTED)')
   },
+)
+
+async function startTwo(under: readonly string[]): Promise<void> {
+  const port = freePort()
+  using first = makeDatabase()
+  using second = makeDatabase()
+  const flags = ['serve', '--threads', `${THREADS}`, '--listen', `127.0.0.1:${port}`, '--log-format', 'json']
+  const started = [first, second].map(({ database }) =>
+    startProgram([...under, ...COMMAND, ...flags, '--database', database]),
+  )
+  const ended = new Set<number>()
+  for (const [index, { ended: end }] of started.entries()) void end.then(() => ended.add(index))
+
+  await until('one of them has ended', () => ended.size > 0)
+  await untilThreads(port, THREADS)
+
+  const [loser = 0] = ended
+  const winner = started[1 - loser]
+  winner?.child.kill('SIGTERM')
+  const { stderr } = (await started[loser]?.ended) ?? {}
+  expect([ended.size, await started[loser]?.child.exited, await winner?.child.exited]).toEqual([1, 1, 0])
+  expect(stderr).toContain('another process listens there')
+}
+
+test(
+  'a start resets no connection that clients open meanwhile',
+  async () => {
+    const starts = rounds(10, 300)
+    const port = freePort()
+    const counts = { answered: 0, reset: 0 }
+    for (let start = 0; start < starts; start++) {
+      using made = makeDatabase()
+      let isOver = false
+      const client = async () => {
+        while (!isOver) {
+          const connection = await openConnection(port).catch(() => undefined)
+          const answer = connection?.request(formatRequest('GET', '/healthz', '', undefined, 'Connection: close\r\n'))
+          await answer?.then(
+            () => counts.answered++,
+            () => counts.reset++,
+          )
+        }
+      }
+      const clients = Array.from({ length: CLIENTS }, client)
+      await using _server = await serve(made.database, ['--threads', `${THREADS}`, '--listen', `127.0.0.1:${port}`])
+      await untilThreads(port, THREADS)
+      isOver = true
+      await Promise.all(clients)
+    }
+
+    console.log(`${starts} starts: ${counts.answered} connections were answered`)
+    expect(counts.answered).toBeGreaterThan(starts)
+    expect(counts.reset).toBe(0)
+  },
+  ROUNDS_TIMEOUT_MS,
 )
 
 test.each([
