@@ -34,8 +34,8 @@ export interface ListenOptions {
 }
 
 /**
- * Whether several threads of this process listen at the address, and which of them this is. The first one keeps other servers away,
- * because the system would let any process of the same user share the address.
+ * Whether this process may listen at the address several times (in threads, or with a renewed certificate), and which time this is.
+ * The first one keeps other servers away, because the system would let any process of the same user share the address.
  */
 export type Sharing = 'none' | 'first' | 'further'
 

@@ -4,6 +4,7 @@ import { request } from 'node:https'
 import { connect } from 'node:tls'
 import { serveDatabase } from '../cli/support/database.ts'
 import { makeCertificate, OPENSSL } from '../support/certificates.ts'
+import { FAKETIME, makeClock } from '../support/clock.ts'
 import { makeFolder } from '../support/folder.ts'
 import { scrape, scrapeUntil } from '../support/metrics.ts'
 import { lacks } from '../support/requirement.ts'
@@ -15,14 +16,21 @@ const RENEWED = 'new connections get the certificate that is in its file now'
 const CONNECTIONS = 40
 /** New connections at a time, while certificates are renewed. */
 const CLIENTS = 8
+const THREE = ['--threads', '3']
+const DAY_MS = 86_400_000
+const MINUTE_MS = 60_000
 
-/** A server with three threads, and the files of its certificate. */
-async function serveTls(more: readonly string[] = []) {
+/** A server, and the files of its certificate. */
+async function serveTls(
+  more: readonly string[] = THREE,
+  { days = 30, env }: { days?: number; env?: ReturnType<typeof makeClock>['env'] } = {},
+) {
   const folder = makeFolder()
-  const renew = (days = 30) => makeCertificate(folder.path, 'own', { days })
-  const { certPath, keyPath } = await renew()
-  const flags = ['--threads', '3', '--tls-cert', certPath, '--tls-key', keyPath, '--metrics-listen', '127.0.0.1:0']
-  const service = await serveDatabase([...flags, ...more, '--log-format', 'json', '--access-log', 'off'])
+  const renew = (days: number) => makeCertificate(folder.path, 'own', { days })
+  const { certPath, keyPath } = await renew(days)
+  const flags = ['--tls-cert', certPath, '--tls-key', keyPath, '--metrics-listen', '127.0.0.1:0']
+  const all = [...flags, ...more, '--log-format', 'json', '--access-log', 'off']
+  const service = await serveDatabase(all, { ...(env && { env }) })
   const { server } = service
   const count = () => server.stdout().split(RENEWED).length - 1
   return {
@@ -54,15 +62,18 @@ async function daysShown(port: number): Promise<number> {
   await once(socket, 'secureConnect')
   const { valid_to } = socket.getPeerCertificate()
   socket.destroy()
-  return Math.round((Date.parse(valid_to) - Date.now()) / 86_400_000)
+  return Math.round((Date.parse(valid_to) - Date.now()) / DAY_MS)
 }
 
 const daysOnAll = async (port: number) =>
   new Set(await Promise.all(Array.from({ length: CONNECTIONS }, () => daysShown(port))))
 
-describe.skipIf(lacks(OPENSSL))('SIGHUP of a server with TLS and three threads', () => {
-  test('brings a new certificate to all threads, while a request under way is answered', async () => {
-    await using service = await serveTls()
+describe.skipIf(lacks(OPENSSL))('SIGHUP of a server with TLS', () => {
+  test.each([
+    ['three threads', THREE],
+    ['one, which --rate-limit needs', ['--rate-limit', '1000/s']],
+  ])('brings a new certificate to %s, while a request under way is answered', async (_, flags) => {
+    await using service = await serveTls(flags)
     const { server, token } = service
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'content-length': '22' }
     const to = { port: server.port, host: '127.0.0.1', rejectUnauthorized: false, agent: false as const }
@@ -75,7 +86,7 @@ describe.skipIf(lacks(OPENSSL))('SIGHUP of a server with TLS and three threads',
 
     expect(await daysOnAll(server.port)).toEqual(new Set([60]))
     const { plantstore_certificate_expires_in_seconds: leftS } = await scrape(server)
-    expect(Math.round(Number(leftS) / 86_400)).toBe(60)
+    expect(Math.round((Number(leftS) * 1000) / DAY_MS)).toBe(60)
     held.end('me":"Fern"}')
     const [answer] = await once(held, 'response')
     expect(answer.statusCode).toBe(200)
@@ -101,7 +112,7 @@ describe.skipIf(lacks(OPENSSL))('SIGHUP of a server with TLS and three threads',
   })
 
   test('closes no listener while a server that ends waits for load balancers', async () => {
-    await using service = await serveTls(['--drain-wait', '4s'])
+    await using service = await serveTls([...THREE, '--drain-wait', '4s'])
     await service.hangUp()
 
     await service.hangUpWhileItEnds()
@@ -144,3 +155,21 @@ describe.skipIf(lacks(OPENSSL))('SIGHUP of a server with TLS and three threads',
     ROUNDS_TIMEOUT_MS,
   )
 })
+
+test.skipIf(lacks(OPENSSL, FAKETIME))(
+  'a server with TLS warns daily of a certificate that ends within 14 days',
+  async () => {
+    using clock = makeClock({ isMonotonic: true })
+    await using service = await serveTls(['--threads', '1'], { days: 15, env: clock.env })
+    const { server } = service
+    const warnings = () => server.stdout().split('ends within 14 days').length - 1
+
+    for (const day of [0, 1, 2]) {
+      clock.jumpTo(day * DAY_MS + MINUTE_MS)
+      // A server without requests sleeps by the clock of the machine.
+      await until(`it warns on day ${day}`, async () => (await daysShown(server.port)) > 0 && warnings() === day)
+    }
+    await server.kill()
+    clock.forget(server.pid)
+  },
+)

@@ -1,23 +1,46 @@
+import { platform } from 'node:os'
 import type { Logger } from '../../log.ts'
+import type { Io } from '../io.ts'
 import type { ServeOptions, startAnswering } from './answering.ts'
 import type { Threads } from './threads.ts'
+
+const DAY_MS = 86_400_000
+/** From so long before its end on, a certificate is worth a warning: tools renew it earlier. */
+const WARN_MS = 14 * DAY_MS
 
 export interface RenewalParts {
   readonly options: ServeOptions
   readonly threads: Threads
   readonly log: Logger
+  readonly io: Io
 }
 
 type MainThread = Pick<Awaited<ReturnType<typeof startAnswering>>, 'prepare' | 'settle'>
 
+/** Whether a listener with a renewed certificate can be opened beside the old one. Only Linux lets both accept connections. */
+export const canRenew = ({ tls, listen }: ServeOptions): boolean =>
+  tls !== undefined && !('socketPath' in listen) && platform() === 'linux'
+
 /**
- * Returns what SIGHUP does. A server whose threads share an address takes the certificate and the key that are in the files now: it
- * opens new listeners in all threads, or goes on with the old ones in all. Connections that no thread has accepted yet are reset.
+ * Returns what SIGHUP does. A server that can renew takes the certificate and the key that are in the files now: it opens new
+ * listeners in all threads, or goes on with the old ones in all. Connections that no thread has accepted yet are reset. A
+ * certificate that ends soon is a warning in the log: now, after each renewal, and daily.
  */
-export function renewal({ options, threads, log }: RenewalParts, main: MainThread): () => void {
+export function renewal({ options, threads, log, io }: RenewalParts, main: MainThread): () => void {
   const { tlsCert: certPath, tlsKey: keyPath } = options
-  if (certPath === undefined || keyPath === undefined || options.threads === 1)
+  if (certPath === undefined || keyPath === undefined)
     return () => log.info({ signal: 'SIGHUP' }, 'SIGHUP reloads no settings: restart the server to change them')
+
+  const warn = () => {
+    const endsMs = options.tls?.validToMs ?? Number.POSITIVE_INFINITY
+    if (endsMs - io.nowMs() >= WARN_MS) return
+    const certificateEnds = new Date(endsMs).toISOString()
+    log.warn({ certificateEnds }, 'the certificate has ended or ends within 14 days: renew it')
+  }
+  warn()
+  setInterval(warn, DAY_MS).unref()
+  if (!canRenew(options))
+    return () => log.warn({ signal: 'SIGHUP' }, 'the certificate was not read again: restart the server to renew it')
 
   let renewing = Promise.resolve()
   const renew = async () => {
@@ -31,6 +54,7 @@ export function renewal({ options, threads, log }: RenewalParts, main: MainThrea
       if (!isRenewed) throw new Error('a thread cannot listen, or the server ends')
       options.tls = tls
       log.info({ signal: 'SIGHUP' }, 'new connections get the certificate that is in its file now')
+      warn()
     } catch (error) {
       log.error({ signal: 'SIGHUP', reason: String(error) }, 'the certificate stays as it is')
     }

@@ -6,7 +6,7 @@ import { VERSION } from '../../version.ts'
 import { EXIT, type Io, type Signal } from '../io.ts'
 import { type Drain, startAnswering } from './answering.ts'
 import { provideFirstToken } from './first-token.ts'
-import { type RenewalParts, renewal } from './renewal.ts'
+import { canRenew, type RenewalParts, renewal } from './renewal.ts'
 
 /** After a failure of the store, the process ends within this time, also if something has not ended in good order. */
 const EXIT_AFTER_FAILURE_MS = 1000
@@ -16,7 +16,6 @@ const DRAIN_AFTER_FAILURE_MS = 500
 /** What all parts of a server need. */
 export interface Serving extends RenewalParts {
   readonly endings: ReturnType<typeof watchEndings>
-  readonly io: Io
 }
 
 /**
@@ -54,7 +53,11 @@ export async function runService(serving: Serving, store: OpenedStore, statistic
   const lifecycle = { drain: new AbortController(), readyAtMs }
   const { nowMs, monotonicMs } = io
   const parts = { options, store, log, lifecycle, statistics, nowMs, monotonicMs }
-  const answering = await startAnswering(parts, options.listen, options.threads > 1 ? 'first' : 'none')
+  const answering = await startAnswering(
+    parts,
+    options.listen,
+    options.threads > 1 || canRenew(options) ? 'first' : 'none',
+  )
   const { address, url } = answering
   io.onHangup(renewal(serving, answering))
   log.info({ address: url, database: engineOf(options.database).location, version: VERSION }, 'listening')
