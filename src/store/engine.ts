@@ -23,8 +23,12 @@ export interface Engine {
 
 export type { StoreShare }
 
-/** A store. If other threads of this process can use it, each of them needs a share of its own. */
+/**
+ * A store. `opened` resolves once it needs no more descriptors. If other threads of this process can use it, each of them needs a
+ * share of its own.
+ */
 export interface OpenedStore extends Store {
+  readonly opened?: Promise<unknown>
   readonly share?: (() => StoreShare) | undefined
 }
 

@@ -5,7 +5,6 @@ import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { type Random, randomNumbers } from '../support/random.ts'
 import { SLACK_MS } from '../support/slack.ts'
-import { untilThreads } from '../support/threads.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { untilEnded } from '../support/until.ts'
 import { FAILED_REFUSAL, startHistory } from './history.ts'
@@ -51,12 +50,8 @@ export async function makeTestDatabase(options: TestDatabaseOptions = {}) {
     history,
     random,
     async serve(flags: readonly string[] = QUIET, options: Parameters<typeof serve>[2] = {}): Promise<Server> {
-      const all = ['--threads', `${THREADS}`, ...flags]
-      const server = await serve(database, all, options)
+      const server = await serve(database, ['--threads', `${THREADS}`, ...flags], options)
       servers.push(server)
-      // The last one counts.
-      const threads = Number(all[all.lastIndexOf('--threads') + 1])
-      if (threads > 1) await untilThreads(server.port, threads)
       return server
     },
     startLoad: ({ url }: Pick<Server, 'url'>, options: LoadOptions = {}) =>

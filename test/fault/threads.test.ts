@@ -7,13 +7,13 @@ import { AUDIENCE, startIssuer } from '../support/issuer.ts'
 import { scrape, scrapeUntil } from '../support/metrics.ts'
 import { formatRequest, openConnections } from '../support/paced-requests.ts'
 import { freePort } from '../support/postgres-system.ts'
-import { countOpen } from '../support/process.ts'
+import { countDescriptors, countOpen, PROCESS_TOOLS } from '../support/process.ts'
 import { startProgram } from '../support/program.ts'
 import type { Random } from '../support/random.ts'
 import { type Connection, openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE, slowCalls } from '../support/strace.ts'
-import { untilThreads } from '../support/threads.ts'
+import { createTokenIn } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, testRounds } from './rounds.ts'
 import { QUIET } from './test-database.ts'
@@ -26,6 +26,8 @@ const IDS = 12
 const QUOTA = 8
 /** Clients that connect without a pause. */
 const CLIENTS = 8
+/** So many descriptors a server may have. */
+const DESCRIPTORS = 40
 /** The sockets of the system that a server reads before it listens. */
 const TABLE = '/proc/self/net/tcp'
 
@@ -38,7 +40,6 @@ testRounds(
   async (random) => {
     await using service = await serveDatabase(['--threads', `${THREADS}`, '--quota-plants', String(QUOTA)])
     const { server, token } = service
-    await untilThreads(server.port, THREADS)
     const connections = await openConnections(server.port, CONNECTIONS)
     const send: Send = async (index, method, path, body) =>
       (connections[index] as Connection).request(formatRequest(method, path, token, body))
@@ -76,7 +77,6 @@ async function takeStep(send: Send, plants: Map<number, string>, random: Random)
 test('of deletes of the plant that all clients have seen one succeeds, and each request has a whole line in the log', async () => {
   await using service = await serveDatabase(['--threads', `${THREADS}`])
   const { server, token } = service
-  await untilThreads(server.port, THREADS)
   const connections = await openConnections(server.port, CONNECTIONS)
   const [first] = connections
   const rounds = 25
@@ -99,7 +99,6 @@ test('all threads accept a JWT, know the user whom one of them has made, and ref
   await using issuer = await startIssuer()
   const flags = ['--threads', `${THREADS}`, '--jwt-issuer', issuer.issuer, '--jwt-audience', AUDIENCE]
   await using service = await serveDatabase(flags)
-  await untilThreads(service.server.port, THREADS)
   const jwt = await issuer.token()
   const connections = await openConnections(service.server.port, CONNECTIONS)
   const listAll = async () => {
@@ -148,7 +147,6 @@ async function serveSlowly(syncMs: number, flags: readonly string[] = []) {
     under: slowCalls('fsync', syncMs),
   })
   const { port } = service.server
-  await untilThreads(port, THREADS)
   const connections = await openConnections(port, CONNECTIONS)
   let ids = 0
   /** Has so many clients send so many requests each. */
@@ -173,7 +171,6 @@ test('a server without time to drain says how many requests all its threads cut'
   const flags = ['--threads', `${THREADS}`, '--drain', '0s', '--metrics-listen', '127.0.0.1:0']
   await using service = await serveDatabase([...flags, ...QUIET])
   const { server, token } = service
-  await untilThreads(server.port, THREADS)
   const connections = await openConnections(server.port, CONNECTIONS)
   const half = formatRequest('POST', '/plants', token, { id: 1, name: 'Fern' }).slice(0, -5)
   for (const { send } of connections) await send(half)
@@ -186,7 +183,6 @@ test('a server without time to drain says how many requests all its threads cut'
 test('no counter falls while a server waits for a request', async () => {
   await using service = await serveDatabase(['--threads', `${THREADS}`, '--metrics-listen', '127.0.0.1:0', ...QUIET])
   const { server, token } = service
-  await untilThreads(server.port, THREADS)
   const connections = await openConnections(server.port, CONNECTIONS)
   for (const connection of connections) await connection.request(formatRequest('GET', '/plants?limit=1', token))
   // Whichever thread has it, another one that serves no metrics has nothing to wait for.
@@ -240,10 +236,10 @@ async function startTwo(under: readonly string[]): Promise<void> {
   for (const [index, { ended: end }] of started.entries()) void end.then(() => ended.add(index))
 
   await until('one of them has ended', () => ended.size > 0)
-  await untilThreads(port, THREADS)
-
   const [loser = 0] = ended
   const winner = started[1 - loser]
+  await until('the other one serves', () => winner?.stdout().includes('"listening"'))
+
   winner?.child.kill('SIGTERM')
   const { stderr } = (await started[loser]?.ended) ?? {}
   expect([ended.size, await started[loser]?.child.exited, await winner?.child.exited]).toEqual([1, 1, 0])
@@ -271,7 +267,6 @@ test(
       }
       const clients = Array.from({ length: CLIENTS }, client)
       await using _server = await serve(made.database, ['--threads', `${THREADS}`, '--listen', `127.0.0.1:${port}`])
-      await untilThreads(port, THREADS)
       isOver = true
       await Promise.all(clients)
     }
@@ -279,6 +274,40 @@ test(
     console.log(`${starts} starts: ${counts.answered} connections were answered`)
     expect(counts.answered).toBeGreaterThan(starts)
     expect(counts.reset).toBe(0)
+  },
+  ROUNDS_TIMEOUT_MS,
+)
+
+test.skipIf(lacks(PROCESS_TOOLS)).each([1, THREADS])(
+  'clients that take all descriptors while a server starts do not end it, with --threads %i',
+  async (threads) => {
+    for (let round = 0; round < rounds(2, 20); round++) {
+      const port = freePort()
+      using made = makeDatabase()
+      const token = await createTokenIn(made.database)
+      const held: Connection[] = []
+      let isOver = false
+      const client = async () => {
+        while (!isOver && held.length < DESCRIPTORS + CONNECTIONS) {
+          const connection = await openConnection(port).catch(() => undefined)
+          if (connection === undefined) continue
+          held.push(connection)
+          void connection.send('GET /healthz HTTP/1.1\r\n')
+        }
+      }
+      const clients = Array.from({ length: CLIENTS }, client)
+      const flags = ['--threads', `${threads}`, '--listen', `127.0.0.1:${port}`]
+      await using server = await serve(made.database, flags, { under: ['prlimit', `--nofile=${DESCRIPTORS}`] })
+      void server.ended().then(() => {
+        isOver = true
+      })
+      await Promise.all(clients)
+      await until('no descriptor is left', () => countDescriptors(server.pid) === DESCRIPTORS)
+
+      for (const { cut } of held) cut()
+      const { status } = await server.request('POST', '/plants', { token, body: { id: 1, name: 'Fern' } })
+      expect(status).toBe(200)
+    }
   },
   ROUNDS_TIMEOUT_MS,
 )

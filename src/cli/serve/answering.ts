@@ -30,6 +30,23 @@ export interface Drain {
   readonly waitMs: number
 }
 
+/** How many threads listen. */
+export type Listening = Int32Array<SharedArrayBuffer>
+
+/** No thread listens so late after the first one, unless something has failed. */
+const LISTEN_MAX_WAIT_MS = 1000
+
+/**
+ * Blocks this thread, which listens now, until so many do. Threads accept connections in their event loops: the first one could
+ * take the descriptors that others need to listen.
+ */
+export function waitForAll(listening: Listening, count: number): void {
+  Atomics.add(listening, 0, 1)
+  Atomics.notify(listening, 0)
+  for (let now = Atomics.load(listening, 0); now < count; now = Atomics.load(listening, 0))
+    if (Atomics.wait(listening, 0, now, LISTEN_MAX_WAIT_MS) === 'timed-out') return
+}
+
 /** Only a server with an identity provider loads the code of JWTs. */
 async function openProvider(options: ServeOptions, parts: Omit<AnsweringParts, 'options'>) {
   const { jwtIssuer: issuer, jwtAudience: audience, jwtKeys: keyFile, jwtDefaultScope: defaultScope } = options
@@ -38,8 +55,8 @@ async function openProvider(options: ServeOptions, parts: Omit<AnsweringParts, '
   return identityProvider({ issuer, audience, keyFile, defaultScope }, parts)
 }
 
-/** Answers requests in this thread: at an address that is its own, or that it shares with other threads. */
-export async function startAnswering({ options, ...parts }: AnsweringParts, address: Address, sharing: Sharing) {
+/** Prepares to answer requests in this thread, which afterwards needs descriptors for its listener and for connections alone. */
+export async function prepareAnswering({ options, ...parts }: AnsweringParts) {
   const { store, log, lifecycle, nowMs } = parts
   const { idleTimeout: idleTimeoutMs, tls } = options
   const uses = recordTokenUses(store, log, nowMs)
@@ -63,13 +80,17 @@ export async function startAnswering({ options, ...parts }: AnsweringParts, addr
   })
   const listenWith = (tls: Tls | undefined, at: Address, sharing: Sharing) =>
     listen(at, app, { idleTimeoutMs, flag: '--listen', socketMode: 0o660, tls, sharing })
-  let server = await listenWith(tls, address, sharing)
+  let server: RunningServer
   let renewed: RunningServer | undefined
-  const running = new Set([server])
+  const running = new Set<RunningServer>()
 
   return {
-    address: server.address,
-    url: server.url,
+    /** Listens at an address that is this thread's own, or that it shares with other threads. */
+    async listen(address: Address, sharing: Sharing): Promise<RunningServer> {
+      server = await listenWith(tls, address, sharing)
+      running.add(server)
+      return server
+    },
     /** Listens with a renewed certificate, too. Resolves to whether it does. */
     async prepare(tls: Tls): Promise<boolean> {
       if (lifecycle.drain.signal.aborted) return false

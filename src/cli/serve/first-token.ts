@@ -1,7 +1,6 @@
 import { type Address, clientTarget, formatAddress } from '../../domain/address.ts'
 import { AppError, type ErrorKind } from '../../domain/error.ts'
 import { makeToken } from '../../domain/token.ts'
-import { engineOf } from '../../store/open.ts'
 import type { Settings } from '../command.ts'
 import type { Io } from '../io.ts'
 import type { AnsweringParts } from './answering.ts'
@@ -14,6 +13,8 @@ const RETRY_EVERY_MS = 500
 
 interface FirstTokenParts extends Pick<AnsweringParts, 'options' | 'store' | 'log' | 'lifecycle'> {
   readonly address: Address
+  /** How messages name the database. */
+  readonly location: string
   readonly io: Io
 }
 
@@ -32,8 +33,7 @@ export async function provideFirstToken(parts: FirstTokenParts): Promise<void> {
   }
 }
 
-async function makeOrAdvise({ store, address, log, options, io }: FirstTokenParts): Promise<void> {
-  const { location } = engineOf(options.database)
+async function makeOrAdvise({ store, address, location, log, options, io }: FirstTokenParts): Promise<void> {
   const hasToken = (await store.listTokens({ limit: 1 })).length > 0
   if (!options.firstToken) {
     if (!hasToken) log.warn(`there is no token yet: plantstore token create --user NAME --database ${location}`)

@@ -1,9 +1,10 @@
+import type { Address } from '../../domain/address.ts'
 import type { AppError } from '../../domain/error.ts'
 import { countRequests, countWrites } from '../../http/statistics.ts'
 import { createLogger, formatFor, logToThread } from '../../log.ts'
 import { joinStore } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
-import { startAnswering } from './answering.ts'
+import { prepareAnswering, waitForAll } from './answering.ts'
 import type { Stop, ThreadOrder, ThreadSent, ThreadStart } from './threads.ts'
 
 declare const self: Worker
@@ -24,7 +25,7 @@ self.onmessage = async ({ data: { id, order } }: MessageEvent<{ id: number; orde
   }
 }
 
-async function start({ number, options, readyAtMs, share, address }: ThreadStart) {
+async function start({ number, options, readyAtMs, share, listening }: ThreadStart) {
   const destination = logToThread((lines) => self.postMessage({ lines } satisfies ThreadSent))
   const log = createLogger(options.logLevel, destination, await formatFor(options.hasColours))
   const hasProvider = options.jwtIssuer !== undefined
@@ -35,9 +36,12 @@ async function start({ number, options, readyAtMs, share, address }: ThreadStart
   const store = joinStore(share, onFailure, { ...clocks, observer: statistics?.writes, threads: options.threads })
   const lifecycle = { drain: new AbortController(), readyAtMs }
   const parts = { options, store, log, lifecycle, statistics: statistics?.http, ...clocks }
-  const answering = await startAnswering(parts, address, 'further')
+  const answering = await prepareAnswering(parts)
   const facts = { thread: number, store, version: VERSION, nowMs: clocks.nowMs }
   return {
+    async listen(address: Address): Promise<void> {
+      await answering.listen(address, 'further').finally(() => waitForAll(listening, options.threads))
+    },
     prepare: answering.prepare,
     settle: answering.settle,
     readMetrics: statistics && (await import('../../http/metrics.ts')).threadMetrics({ ...statistics, ...facts }),

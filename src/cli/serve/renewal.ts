@@ -1,7 +1,7 @@
 import { platform } from 'node:os'
 import type { Logger } from '../../log.ts'
 import type { Io } from '../io.ts'
-import type { ServeOptions, startAnswering } from './answering.ts'
+import type { prepareAnswering, ServeOptions } from './answering.ts'
 import type { Threads } from './threads.ts'
 
 const DAY_MS = 86_400_000
@@ -15,7 +15,7 @@ export interface RenewalParts {
   readonly io: Io
 }
 
-type MainThread = Pick<Awaited<ReturnType<typeof startAnswering>>, 'prepare' | 'settle'>
+type MainThread = Pick<Awaited<ReturnType<typeof prepareAnswering>>, 'prepare' | 'settle'>
 
 /** Whether a listener with a renewed certificate can be opened beside the old one. Only Linux lets both accept connections. */
 export const canRenew = ({ tls, listen }: ServeOptions): boolean =>

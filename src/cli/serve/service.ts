@@ -4,7 +4,7 @@ import type { OpenedStore } from '../../store/engine.ts'
 import { engineOf } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
 import { EXIT, type Io, type Signal } from '../io.ts'
-import { type Drain, startAnswering } from './answering.ts'
+import { type Drain, prepareAnswering } from './answering.ts'
 import { provideFirstToken } from './first-token.ts'
 import { canRenew, type RenewalParts, renewal } from './renewal.ts'
 
@@ -53,17 +53,19 @@ export async function runService(serving: Serving, store: OpenedStore, statistic
   const lifecycle = { drain: new AbortController(), readyAtMs }
   const { nowMs, monotonicMs } = io
   const parts = { options, store, log, lifecycle, statistics, nowMs, monotonicMs }
-  const answering = await startAnswering(
-    parts,
-    options.listen,
-    options.threads > 1 || canRenew(options) ? 'first' : 'none',
-  )
-  const { address, url } = answering
-  io.onHangup(renewal(serving, answering))
-  log.info({ address: url, database: engineOf(options.database).location, version: VERSION }, 'listening')
   const { share } = store
-  if (share !== undefined) threads.start(() => ({ options, readyAtMs, address, share: share() }))
-  const tokenProvided = provideFirstToken({ ...parts, address, io })
+  const started = share && threads.start(() => ({ options, readyAtMs, share: share() }))
+  const answering = await prepareAnswering(parts)
+  const { location } = engineOf(options.database)
+  // From the first connection on, clients can take all descriptors.
+  await Promise.all([store.opened, started])
+  if (endings.hasFailed) return
+  const isShared = options.threads > 1 || canRenew(options)
+  const { address, url } = await answering.listen(options.listen, isShared ? 'first' : 'none')
+  threads.listen(address)
+  io.onHangup(renewal(serving, answering))
+  log.info({ address: url, database: location, version: VERSION }, 'listening')
+  const tokenProvided = provideFirstToken({ ...parts, address, location, io })
 
   const stop = async (drain: Drain) => {
     const others = threads.stop({ ...drain, hasFailed: endings.hasFailed })

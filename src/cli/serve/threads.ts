@@ -1,14 +1,14 @@
 import type { Address } from '../../domain/address.ts'
 import type { Tls } from '../../http/tls.ts'
 import type { StoreShare } from '../../store/engine.ts'
-import type { AnsweringParts, Drain } from './answering.ts'
+import { type AnsweringParts, type Drain, type Listening, waitForAll } from './answering.ts'
 
 /** What a thread that answers gets from the main thread. Threads have the numbers from 1 on. */
 export interface ThreadStart extends Pick<AnsweringParts, 'options'> {
   readonly readyAtMs: Float64Array<SharedArrayBuffer>
   readonly number: number
   readonly share: StoreShare
-  readonly address: Address
+  readonly listening: Listening
 }
 
 /** How a thread stops answering. If nothing has failed, the store takes the last uses of tokens. */
@@ -17,6 +17,7 @@ export type Stop = Drain & { readonly hasFailed: boolean }
 /** A message to a thread: how it starts, or a call of one of its functions. It answers each with what that returns. */
 export type ThreadOrder = { readonly start: ThreadStart } | ThreadCall
 type ThreadCall =
+  | { readonly call: 'listen'; readonly argument: Address }
   | { readonly call: 'stop'; readonly argument: Stop }
   | { readonly call: 'readMetrics'; readonly argument?: never }
   | { readonly call: 'prepare'; readonly argument: Tls }
@@ -29,8 +30,6 @@ export type ThreadSent =
   | { readonly failure: string }
   | { readonly error: string }
 
-/** The threads start after this time, together with the thread that writes, so that the first requests do not wait for them. */
-const START_DELAY_MS = 50
 /** A thread may say so much after the time of the drain how many requests it has cut. */
 const LATE_MAX_MS = 250
 
@@ -48,26 +47,30 @@ export type Threads = ReturnType<typeof prepareThreads>
 /** Prepares so many threads. */
 export function prepareThreads(count: number, options: ThreadsOptions) {
   let threads: readonly ReturnType<typeof startThread>[] = []
-  let timer: Timer | undefined
+  const listening: Listening = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+  /** The answers of all threads. A thread that has ended answers `undefined`. */
+  const ask = (order: ThreadCall) => Promise.all(threads.map((thread) => thread.ask(order)))
   return {
-    start(makeStart: () => Omit<ThreadStart, 'number'>): void {
-      timer = setTimeout(() => {
-        const numbers = Array.from({ length: count }, (_, index) => index + 1)
-        threads = numbers.map((number) => startThread({ ...makeStart(), number }, options))
-      }, START_DELAY_MS)
+    /** Starts all threads. Resolves once they have the store open. */
+    async start(makeStart: () => Omit<ThreadStart, 'number' | 'listening'>): Promise<void> {
+      const numbers = Array.from({ length: count }, (_, index) => index + 1)
+      threads = numbers.map((number) => startThread({ ...makeStart(), number, listening }, options))
+      await Promise.all(threads.map(({ started }) => started))
     },
-    /** The answers of all threads. A thread that has ended answers `undefined`. */
-    ask: (order: ThreadCall) => Promise.all(threads.map((thread) => thread.ask(order))),
+    /** Has all threads listen at the address where this one has just begun to. None accepts a connection before all listen. */
+    listen(address: Address): void {
+      void ask({ call: 'listen', argument: address })
+      waitForAll(listening, count + 1)
+    },
+    ask,
     /** Has all threads answer no more requests, within the time of the drain. Returns how many requests were cut. */
     async stop(stop: Stop): Promise<number> {
-      clearTimeout(timer)
       const late = Bun.sleep(stop.drainMs + LATE_MAX_MS)
       const cuts = threads.map((thread) => Promise.race([thread.ask({ call: 'stop', argument: stop }), late]))
       return (await Promise.all(cuts)).reduce<number>((sum, cut) => sum + Number(cut ?? 0), 0)
     },
     /** Ends all threads. Until then they are asked for metrics, so that no counter falls. */
     end(): void {
-      clearTimeout(timer)
       for (const thread of threads) thread.end()
     },
   }
@@ -102,6 +105,5 @@ function startThread(start: ThreadStart, { writeLines, onFailure, onThreadEnd }:
       unanswered.set(++asked, resolve)
       worker.postMessage({ id: asked, order }, ports)
     })
-  void ask({ start }, [start.share.port])
-  return { ask, end }
+  return { started: ask({ start }, [start.share.port]), ask, end }
 }

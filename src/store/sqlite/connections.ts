@@ -5,7 +5,7 @@ import { fileIdentity } from './files/file-system.ts'
 import { movedAway } from './files/moved-files.ts'
 import type { StoreShare } from './share.ts'
 import { readVersions, shareChanges, shareCheckTime } from './versions.ts'
-import { joinThread, openHere, openWriter, prepareThread, type WriterOptions } from './writing/writer.ts'
+import { joinThread, openHere, openWriter, startThread, type WriterOptions } from './writing/writer.ts'
 
 type ThreadOptions = Omit<WriterOptions, 'open' | 'onFailure'>
 
@@ -24,7 +24,7 @@ export function connect(
   const identity = fileIdentity(path)
   const shared = { path, identity, changes: shareChanges(), checkedAtMs: shareCheckTime() }
   const writing = { ...shared, durability, quotaPlants }
-  const thread = isServer ? prepareThread(writing) : undefined
+  const thread = isServer ? startThread(writing) : undefined
   const open = thread?.open ?? openHere(writing)
   return {
     ...connectThread(shared, onFailure, { ...options, open, closesLast: true }),
@@ -73,9 +73,7 @@ function connectThread(
     if (failure !== undefined) await writer.end(closesLast ? 'discard' : undefined)
     reader.close(true)
     if (failure !== undefined) return
-    // If nothing was written, the file may be gone.
-    const isThere = writer.isStarted() || fileIdentity(path) === identity
-    await writer.end(closesLast && isThere ? 'close' : undefined)
+    await writer.end(closesLast ? 'close' : undefined)
   }
 
   return {

@@ -53,7 +53,7 @@ export async function openSqliteStore(
     const exposed = isServer ? filesOpenToOthers(madePath) : []
     if (exposed.length > 0) onEvent({ level: 'warn', message: `${EXPOSED}: chmod 600 ${exposed.join(' ')}`, sizes: {} })
     const connections = connect(madePath, onFailure, { ...options, durability, isServer, onEvent, monotonicMs })
-    return { ...storeOf(connections), share: connections.share }
+    return { ...storeOf(connections), opened: connections.writer.opened, share: connections.share }
   } catch (error) {
     const removeFiles = () => {
       using locked = lockAlone(path)

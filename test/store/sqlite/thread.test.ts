@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fileIdentity } from '../../../src/store/sqlite/files/file-system.ts'
 import { shareChanges, shareCheckTime } from '../../../src/store/sqlite/versions.ts'
-import { openWriter, prepareThread } from '../../../src/store/sqlite/writing/writer.ts'
+import { openWriter, startThread } from '../../../src/store/sqlite/writing/writer.ts'
 import { FERN, listIds, newToken } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
 import { makeDatabase, makeDatabaseFolder, openForTest, openWithUser } from './files.ts'
@@ -154,7 +154,7 @@ function openThread(path: string) {
   const failures: unknown[] = []
   const onFailure = (error: unknown) => void failures.push(error)
   const options = { path, identity: fileIdentity(path), durability: 'full', changes: shareChanges() } as const
-  const { open } = prepareThread({ ...options, checkedAtMs: shareCheckTime() })
+  const { open } = startThread({ ...options, checkedAtMs: shareCheckTime() })
   const writer = openWriter({ open, monotonicMs: () => 0, onFailure, onEvent() {} })
   return { writer, failures }
 }

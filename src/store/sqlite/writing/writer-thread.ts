@@ -21,6 +21,7 @@ self.onmessage = ({ data: { options, line } }: MessageEvent<{ options: GroupComm
   listen ??= open(options)
   lines.push(line)
   listen(line)
+  line.port.postMessage('done')
 }
 
 /** Opens the connection. Returns a function that commits what comes at a line from now on. */

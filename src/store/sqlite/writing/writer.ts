@@ -36,10 +36,8 @@ export function openWriter({ open, monotonicMs, onFailure, onEvent, observer, th
     throw kind === 'store_failed' ? new AppError(kind, { outcomeIsUnknown }) : error
   }
   const { write, ...queue } = queueGroups({ perform: { only: perform }, observer, threads })
-  /** Sends a message that has no answer, and waits for no thread to start. */
-  const tell = (message: Message) => {
-    if (connection.isStarted()) connection.post(JSON.stringify(message))
-  }
+  /** Sends a message that has no answer. */
+  const tell = (message: Message) => connection.post(JSON.stringify(message))
 
   return {
     ...queue,
@@ -48,7 +46,7 @@ export function openWriter({ open, monotonicMs, onFailure, onEvent, observer, th
       const content = JSON.stringify(call)
       return write({ lane: 'only', content, textLength: content.length }) as Promise<ReturnType<Writes[C[0]]>>
     },
-    /** Asks for a look for commits of other processes, and does not wait. Before a thread has started, the caches stay unused. */
+    /** Asks for a look for commits of other processes, and does not wait. */
     checkOthers: (nowMs: number) => tell({ checkOthersAtMs: nowMs }),
     /** Ends all writing, also that of other threads of this process. */
     async fail(error: AppError): Promise<void> {
@@ -57,7 +55,8 @@ export function openWriter({ open, monotonicMs, onFailure, onEvent, observer, th
     },
     /** Brings the WAL into the database and empties it, unless another process reads it. */
     emptyWal: () => connection.obey('truncate'),
-    isStarted: connection.isStarted,
+    /** Resolves once the connection is open, or has failed. */
+    opened: connection.opened,
     /** Sends the last order if there is one, and ends the connection. */
     end: connection.end,
   }
@@ -81,6 +80,8 @@ function openConnection(open: OpenChannel, { onFailure, onEvent }: Pick<WriterOp
     for (const resolve of unanswered.splice(0)) resolve({ failure: ending })
     onFailure(new AppError('store_failed', { cause: reason }))
   }
+  // The first answer comes unasked.
+  const opened = new Promise<Answer>((resolve) => unanswered.push(resolve))
   const channel = open(receive, onEnd)
 
   const ask = (message: string): Promise<Answer> =>
@@ -104,15 +105,14 @@ function openConnection(open: OpenChannel, { onFailure, onEvent }: Pick<WriterOp
       channel.stop()
     }
   }
-  return { ...channel, ask, obey, end }
+  return { ...channel, opened, ask, obey, end }
 }
 
-/** Opens a way to the connection that writes. `onEnd` is called if its thread ends before `stop`. */
+/** Opens a way to the connection that writes, which answers `done` once it is open. `onEnd` is called if its thread ends before `stop`. */
 export type OpenChannel = (receive: (sent: Sent) => void, onEnd: (reason: string) => void) => Channel
 
 interface Channel {
   readonly post: (message: string) => void
-  readonly isStarted: () => boolean
   readonly stop: () => void
 }
 
@@ -122,7 +122,8 @@ export const openHere =
   (receive) => {
     const commit = openGroupCommit(options, (report) => receive({ report }))
     const client = { checkedAtMs, port: { postMessage: receive } }
-    return { post: (message) => commit([[client, JSON.parse(message)]]), isStarted: () => true, stop() {} }
+    receive('done')
+    return { post: (message) => commit([[client, JSON.parse(message)]]), stop() {} }
   }
 
 const ENDED = 'the thread that writes has ended'
@@ -139,44 +140,24 @@ export const joinThread =
   ({ port, changes }: StoreShare): OpenChannel =>
   (receive, onEnd) => {
     port.on('message', receive).on('close', () => onEnd(ENDED))
-    return { post: (message) => postTo(port, changes, message), isStarted: () => true, stop: () => port.close() }
+    return { post: (message) => postTo(port, changes, message), stop: () => port.close() }
   }
 
-/**
- * The thread starts after this time if no write comes first. By then the server has answered the first requests: on one core
- * they would share the processor with the start of the thread.
- */
-const START_DELAY_MS = 50
-
-/** A thread that writes. It starts before the first write, so that it has its descriptors before clients can take them all. */
-export function prepareThread({ checkedAtMs, ...options }: GroupCommitOptions & Pick<Line, 'checkedAtMs'>) {
+/** Starts a thread that writes. */
+export function startThread({ checkedAtMs, ...options }: GroupCommitOptions & Pick<Line, 'checkedAtMs'>) {
   const { port1: port, port2: ownPort } = new MessageChannel()
-  let thread: Worker | undefined
-  let onEnd: (reason: string) => void = () => {}
-  const start = (): Worker => {
-    const started = new Worker(new URL('./writer-thread.ts', import.meta.url).href)
-    started.onerror = ({ message }) => onEnd(`the thread that writes has failed: ${message}`)
-    started.addEventListener('close', () => onEnd(ENDED))
-    started.postMessage({ options, line: { port, checkedAtMs } }, [port])
-    return started
-  }
-  const timer = setTimeout(() => {
-    thread ??= start()
-  }, START_DELAY_MS)
+  const thread = new Worker(new URL('./writer-thread.ts', import.meta.url).href)
+  thread.postMessage({ options, line: { port, checkedAtMs } }, [port])
 
-  const open: OpenChannel = (receive, reportEnd) => {
-    onEnd = reportEnd
+  const open: OpenChannel = (receive, onEnd) => {
+    thread.onerror = ({ message }) => onEnd(`the thread that writes has failed: ${message}`)
+    thread.addEventListener('close', () => onEnd(ENDED))
     ownPort.on('message', receive)
     return {
-      post(message): void {
-        thread ??= start()
-        postTo(ownPort, options.changes, message)
-      },
-      isStarted: () => thread !== undefined,
+      post: (message) => postTo(ownPort, options.changes, message),
       stop(): void {
-        clearTimeout(timer)
         ownPort.close()
-        thread?.terminate()
+        thread.terminate()
       },
     }
   }
@@ -184,7 +165,6 @@ export function prepareThread({ checkedAtMs, ...options }: GroupCommitOptions & 
     open,
     /** A line for another thread of this process. */
     addLine(): Line {
-      thread ??= start()
       const checkedAtMs = shareCheckTime()
       const { port1, port2 } = new MessageChannel()
       thread.postMessage({ line: { port: port1, checkedAtMs } }, [port1])
