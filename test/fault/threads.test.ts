@@ -1,18 +1,20 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { makeDatabase, serveDatabase } from '../cli/support/database.ts'
+import { makeCertificate, OPENSSL } from '../support/certificates.ts'
 import { COMMAND, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { AUDIENCE, startIssuer } from '../support/issuer.ts'
 import { scrape, scrapeUntil } from '../support/metrics.ts'
 import { formatRequest, openConnections } from '../support/paced-requests.ts'
 import { freePort } from '../support/postgres-system.ts'
-import { countDescriptors, countOpen, PROCESS_TOOLS } from '../support/process.ts'
+import { countDescriptors, countOpen, PROCESS_TOOLS, workersOf } from '../support/process.ts'
 import { startProgram } from '../support/program.ts'
 import type { Random } from '../support/random.ts'
 import { type Connection, openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
-import { STRACE, slowCalls } from '../support/strace.ts'
+import { SLACK_MS } from '../support/slack.ts'
+import { holdThread, STRACE, slowCalls } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, testRounds } from './rounds.ts'
@@ -24,6 +26,7 @@ const CONNECTIONS = 40
 const STEPS = 300
 const IDS = 12
 const QUOTA = 8
+const DRAIN_MS = 4000
 /** Clients that connect without a pause. */
 const CLIENTS = 8
 /** So many descriptors a server may have. */
@@ -198,6 +201,51 @@ test('no counter falls while a server waits for a request', async () => {
 
   expect(all['plantstore_http_requests_total{operation="listPlants",status="200"}']).toBe(CONNECTIONS)
 })
+
+test.skipIf(lacks(OPENSSL, STRACE))(
+  'a thread that answers nothing delays metrics by a second at most, keeps the old certificate in use, and ends within --drain',
+  async () => {
+    using folder = makeFolder()
+    const { certPath, keyPath } = await makeCertificate(folder.path, 'own')
+    const files = ['--tls-cert', certPath, '--tls-key', keyPath]
+    const flags = [
+      ...files,
+      '--threads',
+      `${THREADS}`,
+      '--drain',
+      `${DRAIN_MS / 1000}s`,
+      '--metrics-listen',
+      '127.0.0.1:0',
+    ]
+    await using service = await serveDatabase([...flags, ...QUIET])
+    const { server, token } = service
+    const ca = await Bun.file(certPath).text()
+    for (let count = 0; count < CONNECTIONS; count++) {
+      using connection = await openConnection(server.port, { ca })
+      await connection.request(formatRequest('GET', '/plants?limit=1', token))
+    }
+    const answered = 'plantstore_http_requests_total{operation="listPlants",status="200"}'
+    expect(await scrape(server)).toMatchObject({ plantstore_threads_silent: 0, [answered]: CONNECTIONS })
+
+    using held = await holdThread(workersOf(server.pid).at(-1) ?? 0)
+    await scrapeUntil(server, (now) => now.plantstore_threads_silent === 1)
+    const startMs = performance.now()
+    expect(await scrape(server)).toMatchObject({ plantstore_threads_silent: 1, [answered]: CONNECTIONS })
+    expect(performance.now() - startMs).toBeWithin(0, 1000 + SLACK_MS)
+
+    server.signal('SIGHUP')
+    await until('it keeps its certificate', () => server.stdout().includes('the certificate stays as it is'))
+    server.signal('SIGTERM')
+    await until('it has ended', () => server.stdout().includes('"msg":"ended"'))
+    const [endingMs = 0, endedMs = 0] = ['ending', 'ended'].map((msg) =>
+      Date.parse(new RegExp(`"time":"([^"]+)".*"msg":"${msg}"`).exec(server.stdout())?.[1] ?? ''),
+    )
+    expect(endedMs - endingMs).toBeWithin(DRAIN_MS / 2, DRAIN_MS)
+    // Only now the tracer lets go of the thread.
+    held[Symbol.dispose]()
+    expect(await server.ended()).toBe(0)
+  },
+)
 
 test('a server starts although somebody holds the name of its lock', async () => {
   const port = freePort()

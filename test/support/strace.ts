@@ -60,6 +60,12 @@ export async function injectFault(pid: number, calls: readonly string[], fault: 
   return { kill: strace.kill, [Symbol.asyncDispose]: strace.detach }
 }
 
+/** Holds one thread, whose id this is, at its next system call until it is disposed of. Other threads go on. */
+export async function holdThread(tid: number) {
+  const { kill } = await attach(tid, ['-e', 'inject=all:delay_enter=600s', '-o', '/dev/null'], [])
+  return { [Symbol.dispose]: kill }
+}
+
 /** Kills a process when it is about to send bytes over a connection. `answer` returns these bytes. */
 export async function killAtAnswer(pid: number) {
   const sends = 'sendto,sendmsg,writev'
@@ -84,9 +90,9 @@ async function traceCalls(pid: number, args: readonly string[]) {
   }
 }
 
-/** Has strace look at all threads of a process until it is detached. */
-async function attach(pid: number, args: readonly string[]) {
-  const { child, stderr } = startProgram(['strace', '-f', '-p', String(pid), ...args])
+/** Has strace look at all threads of a process until it is detached. Without `-f` it looks at one thread. */
+async function attach(pid: number, args: readonly string[], whole: readonly string[] = ['-f']) {
+  const { child, stderr } = startProgram(['strace', ...whole, '-p', String(pid), ...args])
   const detach = async () => {
     child.kill('SIGTERM')
     await child.exited

@@ -7,7 +7,7 @@ import { recordTokenUses } from '../../http/token-uses.ts'
 import type { Settings } from '../command.ts'
 
 /** This much of --drain is left for closing the store and for the last log lines. */
-const CLOSE_MS = 1000
+export const closeMsOf = (drainMs: number): number => Math.min(1000, drainMs / 4)
 
 /** The options of `serve`, as far as nobody has to read a file or to ask the system any more. */
 export interface ServeOptions extends Settings {
@@ -116,8 +116,7 @@ export async function prepareAnswering({ options, ...parts }: AnsweringParts) {
       // While connections arrive, the runtime accepts them and runs no timer. While the server drains, each answer closes its
       // connection and clients open new ones. So without a wait, no timer may come before the listener is closed.
       if (waitMs > 0) await Bun.sleep(waitMs)
-      const closeMs = Math.min(CLOSE_MS, drainMs / 4)
-      const leftMs = Math.max(0, drainMs - waitMs - closeMs)
+      const leftMs = Math.max(0, drainMs - waitMs - closeMsOf(drainMs))
       const servers = [...running]
       const stopped = Promise.all(servers.map((each) => each.stop())).then(() => true)
       const isOver = await Promise.race([stopped, Bun.sleep(leftMs).then(() => false)])

@@ -7,6 +7,8 @@ import type { Threads } from './threads.ts'
 const DAY_MS = 86_400_000
 /** From so long before its end on, a certificate is worth a warning: tools renew it earlier. */
 const WARN_MS = 14 * DAY_MS
+/** A thread that listens with a new certificate only later has failed to. */
+const PREPARE_MAX_MS = 2000
 
 export interface RenewalParts {
   readonly options: ServeOptions
@@ -47,11 +49,11 @@ export function renewal({ options, threads, log, io }: RenewalParts, main: MainT
     try {
       const { readTls } = await import('../../http/tls.ts')
       const tls = readTls({ certPath, keyPath })
-      const prepared = [main.prepare(tls), threads.ask({ call: 'prepare', argument: tls })] as const
+      const prepared = [main.prepare(tls), threads.ask({ call: 'prepare', argument: tls }, PREPARE_MAX_MS)] as const
       const isRenewed = (await Promise.all(prepared)).flat().every((isPrepared) => isPrepared === true)
       main.settle(isRenewed)
       await threads.ask({ call: 'settle', argument: isRenewed })
-      if (!isRenewed) throw new Error('a thread cannot listen, or the server ends')
+      if (!isRenewed) throw new Error('a thread cannot listen or does not answer, or the server ends')
       options.tls = tls
       log.info({ signal: 'SIGHUP' }, 'new connections get the certificate that is in its file now')
       warn()

@@ -126,8 +126,7 @@ async function serveStore(serving: Serving): Promise<void> {
 async function serveMetrics(address: Address, sources: MetricSources, { log, threads }: Serving): Promise<Disposable> {
   // Only a server with metrics waits for the library to load.
   const { createMetricsApp } = await import('../../http/metrics.ts')
-  const readOthers = async () =>
-    (await threads.ask({ call: 'readMetrics' })).filter((metrics) => metrics !== undefined) as ThreadMetrics[]
+  const readOthers = () => threads.ask({ call: 'readMetrics' }) as Promise<(ThreadMetrics | undefined)[]>
   const server = await listen(address, createMetricsApp(sources, log, readOthers), {
     idleTimeoutMs: METRICS_IDLE_TIMEOUT_MS,
     flag: '--metrics-listen',

@@ -1,7 +1,7 @@
 import type { Address } from '../../domain/address.ts'
 import type { Tls } from '../../http/tls.ts'
 import type { StoreShare } from '../../store/engine.ts'
-import { type AnsweringParts, type Drain, type Listening, waitForAll } from './answering.ts'
+import { type AnsweringParts, closeMsOf, type Drain, type Listening, waitForAll } from './answering.ts'
 
 /** What a thread that answers gets from the main thread. Threads have the numbers from 1 on. */
 export interface ThreadStart extends Pick<AnsweringParts, 'options'> {
@@ -30,8 +30,10 @@ export type ThreadSent =
   | { readonly failure: string }
   | { readonly error: string }
 
-/** A thread may say so much after the time of the drain how many requests it has cut. */
-const LATE_MAX_MS = 250
+/** A thread without time to drain has so much to say how many requests it has cut. */
+const STOP_MIN_MS = 250
+/** Others do not wait longer for the answer of a thread, which may be in an endless loop. */
+const ANSWER_MAX_MS = 1000
 
 interface ThreadsOptions {
   readonly writeLines: (lines: string) => void
@@ -48,8 +50,9 @@ export type Threads = ReturnType<typeof prepareThreads>
 export function prepareThreads(count: number, options: ThreadsOptions) {
   let threads: readonly ReturnType<typeof startThread>[] = []
   const listening: Listening = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-  /** The answers of all threads. A thread that has ended answers `undefined`. */
-  const ask = (order: ThreadCall) => Promise.all(threads.map((thread) => thread.ask(order)))
+  /** The answers of all threads. One that has ended, or that does not answer in time, answers `undefined`. */
+  const ask = (order: ThreadCall, maxMs = ANSWER_MAX_MS) =>
+    Promise.all(threads.map((thread) => Promise.race([thread.ask(order), Bun.sleep(maxMs)])))
   return {
     /** Starts all threads. Resolves once they have the store open. */
     async start(makeStart: () => Omit<ThreadStart, 'number' | 'listening'>): Promise<void> {
@@ -65,7 +68,7 @@ export function prepareThreads(count: number, options: ThreadsOptions) {
     ask,
     /** Has all threads answer no more requests, within the time of the drain. Returns how many requests were cut. */
     async stop(stop: Stop): Promise<number> {
-      const late = Bun.sleep(stop.drainMs + LATE_MAX_MS)
+      const late = Bun.sleep(Math.max(STOP_MIN_MS, stop.drainMs - closeMsOf(stop.drainMs) / 2))
       const cuts = threads.map((thread) => Promise.race([thread.ask({ call: 'stop', argument: stop }), late]))
       return (await Promise.all(cuts)).reduce<number>((sum, cut) => sum + Number(cut ?? 0), 0)
     },
