@@ -1,23 +1,18 @@
 import { expect, test } from 'bun:test'
-import { join } from 'node:path'
-import { makeDatabase, serveDatabase } from '../cli/support/database.ts'
+import { serveDatabase } from '../cli/support/database.ts'
 import { makeCertificate, OPENSSL } from '../support/certificates.ts'
-import { COMMAND, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { AUDIENCE, startIssuer } from '../support/issuer.ts'
 import { scrape, scrapeUntil } from '../support/metrics.ts'
 import { formatRequest, openConnections } from '../support/paced-requests.ts'
-import { freePort } from '../support/postgres-system.ts'
-import { countDescriptors, countOpen, PROCESS_TOOLS, workersOf } from '../support/process.ts'
-import { startProgram } from '../support/program.ts'
+import { countOpen, workersOf } from '../support/process.ts'
 import type { Random } from '../support/random.ts'
 import { type Connection, openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { holdThread, STRACE, slowCalls } from '../support/strace.ts'
-import { createTokenIn } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, testRounds } from './rounds.ts'
+import { testRounds } from './rounds.ts'
 import { QUIET } from './test-database.ts'
 
 const THREADS = 3
@@ -27,12 +22,6 @@ const STEPS = 300
 const IDS = 12
 const QUOTA = 8
 const DRAIN_MS = 4000
-/** Clients that connect without a pause. */
-const CLIENTS = 8
-/** So many descriptors a server may have. */
-const DESCRIPTORS = 40
-/** The sockets of the system that a server reads before it listens. */
-const TABLE = '/proc/self/net/tcp'
 
 /** Sends a request on one of several connections. Each keeps to the thread that has accepted it. */
 type Send = (connection: number, method: string, path: string, body?: object) => ReturnType<Connection['request']>
@@ -246,152 +235,3 @@ test.skipIf(lacks(OPENSSL, STRACE))(
     expect(await server.ended()).toBe(0)
   },
 )
-
-test('a server starts although somebody holds the name of its lock', async () => {
-  const port = freePort()
-  const holder = Bun.listen({ unix: `\0plantstore:${port}`, socket: { data() {} } })
-  using made = makeDatabase()
-
-  await using server = await serve(made.database, ['--threads', '2', '--listen', `127.0.0.1:${port}`])
-
-  expect((await server.request('GET', '/healthz')).status).toBe(200)
-  holder.stop(true)
-})
-
-testRounds('of two servers that start at the same address at once, exactly one serves', { short: 2, long: 100 }, () =>
-  startTwo([]),
-)
-testRounds(
-  'of two servers that start at the same address at once and cannot read which sockets listen, exactly one serves',
-  { short: 1, long: 20, needs: [STRACE] },
-  async () => {
-    using folder = makeFolder()
-    const trace = join(folder.path, 'trace')
-    await startTwo(['strace', '-D', '-f', '-A', '-o', trace, '-P', TABLE, '-e', 'inject=openat:error=EACCES'])
-    expect(await Bun.file(trace).text()).toContain('(INJECTED)')
-  },
-)
-
-async function startTwo(under: readonly string[]): Promise<void> {
-  const port = freePort()
-  using first = makeDatabase()
-  using second = makeDatabase()
-  const flags = ['serve', '--threads', `${THREADS}`, '--listen', `127.0.0.1:${port}`, '--log-format', 'json']
-  const started = [first, second].map(({ database }) =>
-    startProgram([...under, ...COMMAND, ...flags, '--database', database]),
-  )
-  const ended = new Set<number>()
-  for (const [index, { ended: end }] of started.entries()) void end.then(() => ended.add(index))
-
-  await until('one of them has ended', () => ended.size > 0)
-  const [loser = 0] = ended
-  const winner = started[1 - loser]
-  await until('the other one serves', () => winner?.stdout().includes('"listening"'))
-
-  winner?.child.kill('SIGTERM')
-  const { stderr } = (await started[loser]?.ended) ?? {}
-  expect([ended.size, await started[loser]?.child.exited, await winner?.child.exited]).toEqual([1, 1, 0])
-  expect(stderr).toContain('another process listens there')
-}
-
-test(
-  'a start resets no connection that clients open meanwhile',
-  async () => {
-    const starts = rounds(10, 300)
-    const port = freePort()
-    const counts = { answered: 0, reset: 0 }
-    for (let start = 0; start < starts; start++) {
-      using made = makeDatabase()
-      let isOver = false
-      const client = async () => {
-        while (!isOver) {
-          const connection = await openConnection(port).catch(() => undefined)
-          const answer = connection?.request(formatRequest('GET', '/healthz', '', undefined, 'Connection: close\r\n'))
-          await answer?.then(
-            () => counts.answered++,
-            () => counts.reset++,
-          )
-        }
-      }
-      const clients = Array.from({ length: CLIENTS }, client)
-      await using _server = await serve(made.database, ['--threads', `${THREADS}`, '--listen', `127.0.0.1:${port}`])
-      isOver = true
-      await Promise.all(clients)
-    }
-
-    console.log(`${starts} starts: ${counts.answered} connections were answered`)
-    expect(counts.answered).toBeGreaterThan(starts)
-    expect(counts.reset).toBe(0)
-  },
-  ROUNDS_TIMEOUT_MS,
-)
-
-test.skipIf(lacks(PROCESS_TOOLS)).each([1, THREADS])(
-  'clients that take all descriptors while a server starts do not end it, with --threads %i',
-  async (threads) => {
-    for (let round = 0; round < rounds(2, 20); round++) {
-      const port = freePort()
-      using made = makeDatabase()
-      const token = await createTokenIn(made.database)
-      const held: Connection[] = []
-      let isOver = false
-      const client = async () => {
-        while (!isOver && held.length < DESCRIPTORS + CONNECTIONS) {
-          const connection = await openConnection(port).catch(() => undefined)
-          if (connection === undefined) continue
-          held.push(connection)
-          void connection.send('GET /healthz HTTP/1.1\r\n')
-        }
-      }
-      const clients = Array.from({ length: CLIENTS }, client)
-      const flags = ['--threads', `${threads}`, '--listen', `127.0.0.1:${port}`]
-      await using server = await serve(made.database, flags, { under: ['prlimit', `--nofile=${DESCRIPTORS}`] })
-      void server.ended().then(() => {
-        isOver = true
-      })
-      await Promise.all(clients)
-      await until('no descriptor is left', () => countDescriptors(server.pid) === DESCRIPTORS)
-
-      for (const { cut } of held) cut()
-      const { status } = await server.request('POST', '/plants', { token, body: { id: 1, name: 'Fern' } })
-      expect(status).toBe(200)
-    }
-  },
-  ROUNDS_TIMEOUT_MS,
-)
-
-test.each([
-  // The first message of a thread that answers says that it listens.
-  ['ends by itself', `this.addEventListener('message', () => this.terminate())`, 'it has ended'],
-  [
-    'cannot open the database',
-    `this.postMessage = (message, ports) => {
-       message.order.start.share.path = '/nothing'
-       super.postMessage(message, ports)
-     }`,
-    'SQLiteError: unable to open database file',
-  ],
-])('a thread that %s ends the server with exit code 3, and the log says which', async (_, fault, reason) => {
-  using folder = makeFolder()
-  const preload = join(folder.path, 'preload.ts')
-  await Bun.write(
-    preload,
-    `const Real = Worker
-     globalThis.Worker = class extends Real {
-       constructor(url) {
-         super(url)
-         if (!String(url).includes('http-thread')) return
-         ${fault}
-       }
-     }`,
-  )
-  const main = join(import.meta.dir, '../../src/main.ts')
-  const flags = ['serve', '--threads', '2', '--listen', '127.0.0.1:0', '--log-format', 'json']
-  const database = join(folder.path, 'plantstore.db')
-  const { ended } = startProgram([process.execPath, '--preload', preload, main, ...flags, '--database', database])
-
-  const { stdout, exitCode } = await ended
-
-  expect(exitCode).toBe(3)
-  expect(stdout).toContain(`"thread":1,"reason":"${reason}","msg":"a thread that answers requests has failed`)
-})
