@@ -149,11 +149,7 @@ describe('the house', () => {
     [
       'nothing but backups, open files and names of a file is found by reading folders',
       /\breaddir|\bGlob\b|scandir/,
-      [
-        'store/sqlite/files/moved-files.ts',
-        'store/sqlite/files/other-names.ts',
-        'store/sqlite/tools/',
-      ],
+      ['store/sqlite/files/moved-files.ts', 'store/sqlite/files/other-names.ts', 'store/sqlite/tools/'],
     ],
   ])('%s', (_, pattern, allowed) => {
     const found = sources.filter((source) => pattern.test(withoutComments(source))).map(({ file }) => file)
