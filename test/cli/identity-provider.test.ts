@@ -1,12 +1,14 @@
 import { expect, test } from 'bun:test'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { exportJWK } from 'jose'
 import Provider from 'oidc-provider'
 import { providerUserName } from '../../src/domain/token.ts'
 import { RENEW_MIN_MS } from '../../src/http/jwt/keys.ts'
+import { makeCertificate, OPENSSL } from '../support/certificates.ts'
 import { FAKETIME, makeClock } from '../support/clock.ts'
-import { AUDIENCE, makeKey } from '../support/issuer.ts'
+import { makeFolder } from '../support/folder.ts'
+import { AUDIENCE, makeKey, startIssuer } from '../support/issuer.ts'
 import { lacks } from '../support/requirement.ts'
 import { done } from './support/answers.ts'
 import { serveDatabase } from './support/database.ts'
@@ -119,5 +121,47 @@ test.skipIf(lacks(FAKETIME))(
     }
     await server.kill()
     clock.forget(server.pid)
+  },
+)
+
+/** A proxy for TLS (RFC 9110 §9.3.6), and the targets that it was asked for. */
+async function startTunnels() {
+  const targets: unknown[] = []
+  const server = createServer().on('connect', ({ url }, client) => {
+    targets.push(url)
+    const [host, port] = String(url).split(':')
+    const upstream = connect(Number(port), host, () => client.write('HTTP/1.1 200 OK\r\n\r\n'))
+    upstream.pipe(client).pipe(upstream)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return { url, targets, [Symbol.dispose]: () => void server.close() }
+}
+
+test.skipIf(lacks(OPENSSL))(
+  'a server checks the certificate of its identity provider whatever the environment says, which may name further authorities and a proxy',
+  async () => {
+    using folder = makeFolder()
+    const authority = await makeCertificate(folder.path, 'authority', { isAuthority: true })
+    const tls = await makeCertificate(folder.path, 'provider', { issuer: authority })
+    await using issuer = await startIssuer({ tls })
+    await using local = await startIssuer()
+    using proxy = await startTunnels()
+    const trust = { NODE_EXTRA_CA_CERTS: authority.certPath }
+    const environments: readonly [Record<string, string>, number, boolean, typeof issuer?][] = [
+      [{}, 50303, false],
+      [{ NODE_TLS_REJECT_UNAUTHORIZED: '0' }, 50303, false],
+      [trust, 200, false],
+      [{ ...trust, HTTPS_PROXY: proxy.url }, 200, true],
+      [{ ...trust, HTTPS_PROXY: proxy.url, NO_PROXY: '127.0.0.1' }, 200, false],
+      [{ HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url }, 200, false, local],
+    ]
+
+    for (const [env, code, isByProxy, { issuer: url, token } = issuer] of environments) {
+      const flags = ['--jwt-issuer', url, '--jwt-audience', AUDIENCE]
+      await using service = await serveDatabase(flags, { env })
+      expect([env, await codeOf(service.server, await token())]).toEqual([env, code])
+      expect(proxy.targets.splice(0).length > 0).toBe(isByProxy)
+    }
   },
 )

@@ -1,4 +1,5 @@
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose'
+import type { TlsFiles } from '../../src/http/tls.ts'
 
 export const AUDIENCE = 'https://plants.example.org'
 
@@ -11,11 +12,17 @@ export async function makeKey(alg: string, kid = 'key 1', others: Partial<JWK> =
   return { alg, kid, privateKey, publicKey, jwk: { ...(await exportJWK(publicKey)), kid, alg, use: 'sig', ...others } }
 }
 
+interface IssuerOptions {
+  readonly keys?: readonly IssuerKey[]
+  readonly path?: string
+  readonly tls?: TlsFiles
+}
+
 /**
- * An issuer whose tokens and documents the test decides. Its documents come over HTTP, and `answers` has those that differ from the
+ * An issuer whose tokens and documents the test decides. Its documents come over HTTP, or over TLS, and `answers` has those that differ from the
  * usual ones by their paths.
  */
-export async function startIssuer({ keys = [], path = '' }: { keys?: readonly IssuerKey[]; path?: string } = {}) {
+export async function startIssuer({ keys = [], path = '', tls }: IssuerOptions = {}) {
   const first = keys[0] ?? (await makeKey('ES256'))
   const state = {
     keys: keys.length > 0 ? keys.map(({ jwk }) => jwk) : [first.jwk],
@@ -25,6 +32,7 @@ export async function startIssuer({ keys = [], path = '' }: { keys?: readonly Is
   const server: Bun.Server<undefined> = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
+    ...(tls && { tls: { cert: Bun.file(tls.certPath), key: Bun.file(tls.keyPath) } }),
     fetch({ url }): Response | Promise<Response> {
       const { pathname } = new URL(url)
       state.requests.push(pathname)
@@ -34,7 +42,7 @@ export async function startIssuer({ keys = [], path = '' }: { keys?: readonly Is
       return pathname === '/jwks' ? Response.json({ keys: state.keys }) : new Response(null, { status: 404 })
     },
   })
-  const origin: string = `http://127.0.0.1:${server.port}`
+  const origin: string = server.url.origin
   const issuer = origin + path
   const metadata = { issuer, jwks_uri: `${origin}/jwks` }
 
