@@ -38,7 +38,8 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
         const { status, body } = await service.list('?limit=1', token === undefined ? {} : { token })
         return body?.error ?? status
       },
-      warnings: () => service.logLines().flatMap(({ level, reason }) => (level === 'warn' ? [`${reason}`] : [])),
+      warnings: () =>
+        service.logLines().flatMap(({ level, reason, msg }) => (level === 'warn' ? [`${reason ?? msg}`] : [])),
     }
   }
 
@@ -238,6 +239,21 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     expect(await service.code(tokens[1])).toBe(200)
     expect(await service.code(tokens[0])).toBe(40102)
     expect(issuer.state.requests.filter((path) => path === '/jwks')).toHaveLength(3)
+  })
+
+  test('are used as they are if none is for an algorithm that is accepted, and that is logged once', async () => {
+    await using issuer = await startIssuer()
+    const useless = [await makeKey('ES384'), await makeKey('ES256', 'key 1', { use: 'enc' })].map(({ jwk }) => jwk)
+    await using service = await startAt(issuer)
+    const codes: number[] = []
+    for (const keys of [useless, [], [issuer.key.jwk, { ...issuer.key.jwk, kid: 'key 2' }, ...useless]]) {
+      issuer.state.keys = keys
+      service.pass(RENEW_EVERY_MS)
+      codes.push(await service.code(await issuer.token()))
+    }
+
+    expect(codes).toEqual([40102, 40102, 200])
+    expect(service.warnings()).toEqual(['the identity provider has no key that can be used, so JWTs are refused'])
   })
 
   test('end a list without a limit with its JWT', async () => {

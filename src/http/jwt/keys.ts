@@ -1,7 +1,10 @@
-import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
+import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
 import { isSafeAddress } from '../../domain/address.ts'
 import { AppError } from '../../domain/error.ts'
 import type { AppOptions } from '../options.ts'
+
+/** Signatures by private keys alone: no key that verifies can sign (RFC 8725 §3.1). The last two mean the same here (RFC 9864 §2.2). */
+export const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
 
 /** How often the keys are read. After a failure, and for JWTs whose key is not known, they are read earlier, but not more often than this. */
 export const RENEW_EVERY_MS = 600_000
@@ -25,6 +28,7 @@ export function watchKeys(
   let [readAtMs, triedAtMs] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]
   let loading: Promise<unknown> | undefined
   let reading: Promise<void> | undefined
+  let isUsable = true
 
   const read = async (): Promise<void> => {
     triedAtMs = monotonicMs()
@@ -37,6 +41,9 @@ export function watchKeys(
     try {
       known = createLocalJWKSet((await Promise.race([loading, late])) as JSONWebKeySet)
       readAtMs = triedAtMs
+      const wasUsable = isUsable
+      isUsable = await hasUsableKey(known)
+      if (wasUsable && !isUsable) log.warn('the identity provider has no key that can be used, so JWTs are refused')
     } catch (error) {
       if (statistics?.keyFailures !== undefined) statistics.keyFailures++
       log.warn({ reason: String(error).slice(0, 500) }, 'the keys of the identity provider could not be read')
@@ -57,6 +64,12 @@ export function watchKeys(
   look()
   setInterval(look, LOOK_EVERY_MS).unref()
   return (...jwt) => find(...jwt).catch(() => renew().then(() => find(...jwt)))
+}
+
+/** Whether one of the keys is for an algorithm that is accepted. */
+async function hasUsableKey(find: JWTVerifyGetKey): Promise<boolean> {
+  const results = await Promise.allSettled(ALGORITHMS.map(async (alg) => find({ alg }, { payload: '', signature: '' })))
+  return results.some((each) => each.status === 'fulfilled' || each.reason instanceof errors.JWKSMultipleMatchingKeys)
 }
 
 const NO_KEYS =

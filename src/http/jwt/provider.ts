@@ -2,7 +2,7 @@ import { type JWTPayload, jwtVerify } from 'jose'
 import { AppError } from '../../domain/error.ts'
 import { providerUserName, type Scope } from '../../domain/token.ts'
 import type { AppOptions, IdentityProvider } from '../options.ts'
-import { fetchKeys, readKeyFile, watchKeys } from './keys.ts'
+import { ALGORITHMS, fetchKeys, readKeyFile, watchKeys } from './keys.ts'
 
 export const JWT_MAX_LENGTH = 8192
 /** Clocks may differ by so much. */
@@ -10,8 +10,6 @@ export const LEEWAY_S = 60
 /** A JWT is verified again after this time, because the provider may have withdrawn its key. */
 export const VERIFIED_FOR_MS = 300_000
 
-/** Signatures by private keys alone: no key that verifies can sign (RFC 8725 §3.1). */
-const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
 /** A JWS in compact form (RFC 7515 §7.1). */
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/
 /** An access token (RFC 9068 §2.1), or any JWT (RFC 7519 §5.1). */
@@ -55,11 +53,10 @@ export function identityProvider(
   return { issuer, verify: (text) => check(text).catch(refuse) }
 }
 
-/** What a JWT may do: `scope` is a text of words (RFC 9068 §2.2.3), `scp` may be a list. The default is for a JWT with neither. */
+/** What a JWT may do: `scope` and `scp` are each a text of words (RFC 9068 §2.2.3) or a list. The default is for a JWT with neither. */
 function scopeOf({ scope, scp }: JWTPayload, defaultScope: Scope | undefined): Scope | undefined {
   if (scope === undefined && scp === undefined) return defaultScope
-  const words = [scope, scp].flatMap((claim) => (typeof claim === 'string' ? claim.split(' ') : []))
-  const granted = Array.isArray(scp) ? [...words, ...scp] : words
+  const granted = [scope, scp].flatMap((claim) => (typeof claim === 'string' ? claim.split(' ') : claim))
   if (granted.includes('plants:write')) return 'write'
   return granted.includes('plants:read') ? 'read' : undefined
 }

@@ -93,7 +93,10 @@ describe.each(TRANSPORTS)('a JWT, $name', (transport) => {
       [{ scope: undefined, scp: [['plants:write']] }, [40301, 40301]],
       [{ scope: 'email' }, [40301, 40301]],
       [{ scope: 'plants:writer xplants:write PLANTS:WRITE' }, [40301, 40301]],
-      [{ scope: ['plants:write'] }, [40301, 40301]],
+      [{ scope: ['openid', 'plants:write'] }, [200, 40901]],
+      [{ scope: ['plants:read', 7, null] }, [200, 40301]],
+      [{ scope: ['email plants:write'] }, [40301, 40301]],
+      [{ scope: { 0: 'plants:write' } }, [40301, 40301]],
       [{ scope: undefined }, [40301, 40301]],
       [{ scope: '' }, [40301, 40301]],
     ]

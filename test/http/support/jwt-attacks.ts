@@ -21,13 +21,14 @@ const encode = (part: Part): string =>
 export async function openArena() {
   const ec = await makeKey('ES256', 'ec')
   const rsa = await makeKey('RS256', 'rsa')
-  const { jwk: edJwk, ...ed } = await makeKey('EdDSA', 'ed')
+  const ed = await makeKey('EdDSA', 'ed')
+  const ed25519 = await makeKey('Ed25519', 'ed25519')
   const encrypting = await makeKey('ES256', 'encrypting', { use: 'enc' })
   const silent = await makeKey('ES256', 'silent', { key_ops: ['encrypt'] })
   const mislabelled = await makeKey('ES256', 'mislabelled', { alg: 'ES384' })
   const weak = await makeWeakKey()
   const pss = { ...rsa, jwk: { ...rsa.jwk, kid: 'pss', alg: 'PS256' } }
-  const keys = { ec, rsa, pss, ed: { ...ed, jwk: edJwk }, encrypting, silent, mislabelled, weak }
+  const keys = { ec, rsa, pss, ed, ed25519, encrypting, silent, mislabelled, weak }
   const issuer = await startIssuer({ keys: Object.values(keys) })
   const { claims, token } = issuer
   return {
@@ -106,6 +107,7 @@ const algorithmAttacks: Tries = ({ forge, hmac, signAs, token, claims, ...keys }
     ['PS256 with a key for RS256', () => signAs('PS256', keys.rsa)],
     ['RS512 with a key for RS256', () => signAs('RS512', keys.rsa)],
     ['ES256 with a key for ES384', () => token({}, {}, keys.mislabelled)],
+    ['EdDSA with a key for Ed25519', () => token({}, { alg: 'EdDSA' }, keys.ed25519)],
     ['a key whose use is enc', () => token({}, {}, keys.encrypting)],
     ['a key that may not verify', () => token({}, {}, keys.silent)],
   ],
@@ -243,12 +245,13 @@ const claimAttacks: Tries = ({ forge, token, claims, withText, issuer: { issuer 
   }
 }
 
-const oddities: Tries = ({ forge, token, signAs, ofLength, withText, rsa, ed, mallory }) => {
+const oddities: Tries = ({ forge, token, signAs, ofLength, withText, rsa, ed, ed25519, mallory }) => {
   const sent = (what: string, claims: JWTPayload): Try => [what, () => token(claims)]
   return {
     '7518 §3.3': [['RS256', () => token({}, {}, rsa)]],
     '7518 §3.5': [['PS256', () => signAs('PS256', rsa, 'pss')]],
     '8037 §3.1': [['EdDSA', () => token({}, {}, ed)]],
+    '9864 §2.2': [['Ed25519', () => token({}, {}, ed25519)]],
     'the contract': [['8192 bytes', () => ofLength(8192)]],
     '9068 §2.1': ['JWT', 'jwt', 'AT+JWT', 'application/at+jwt', 'application/jwt', undefined].map(
       (typ): Try => [`the typ ${typ}`, () => token({}, { typ })],
