@@ -18,7 +18,7 @@ export interface AuthenticationParts {
 }
 
 /**
- * Gives every route behind it its `caller`: the accepted token. Rejects with `token_missing`, `token_invalid` or
+ * Gives every route behind it its `caller`, the accepted token, and its `context`. Rejects with `token_missing`, `token_invalid` or
  * `rate_exceeded`, before anything else of the request is checked. A route with `writes: true` refuses tokens of scope
  * `read`. The bearer plugin is case-sensitive and takes `Bearerfoo`, so the header is checked and rewritten before it.
  */
@@ -36,7 +36,7 @@ export const authentication = ({ tokens, admit }: AuthenticationParts) =>
       context.caller ??= tokens.get(bearer) ?? (await tokens.read(bearer))
       if (admit !== undefined) await admit(context.caller)
       if (context.caller.scope === undefined) throw new AppError('scope_insufficient', { message: NO_SCOPE })
-      return { caller: context.caller }
+      return { caller: context.caller, context }
     })
     .macro({ writes: { transform: requireWrite } })
 

@@ -53,6 +53,7 @@ export function observe(answer: Answer, parts: AppParts): Handle {
       remoteAddress: addressOf?.(request, connection),
       operation: OTHER_OPERATION,
       caller: undefined,
+      plantId: undefined,
       error: undefined,
       streamEnd: undefined,
     }
@@ -71,7 +72,7 @@ export function observe(answer: Answer, parts: AppParts): Handle {
 
 /** Ends a request whose answer has this body: that of a streamed list when the stream ends. Writes the log line. */
 function end(
-  { request, url, requestId, operation, remoteAddress, caller }: RequestContext,
+  { request, url, requestId, operation, remoteAddress, caller, plantId }: RequestContext,
   status: number,
   durationMs: number,
   bytes: number,
@@ -94,6 +95,7 @@ function end(
       user: caller?.userName,
       tokenId: caller?.id,
       subject: caller?.subject?.slice(0, SUBJECT_MAX_LENGTH),
+      plantId: plantId?.toString(),
       remoteAddress,
       userAgent: userAgent && withoutTokens(userAgent).slice(0, USER_AGENT_MAX_LENGTH),
       traceId,

@@ -32,10 +32,11 @@ export const plants = (parts: AppParts) => {
       .head('/plants', list, { query: ListQuery, detail: { hide: true } })
       .post(
         '/plants',
-        async ({ request, headers, caller }) => {
+        async ({ request, headers, caller, context }) => {
           const acceptedMs = monotonicMs()
           // Elysia would read the body before the token is known, round large ids, and accept what is not JSON.
           const plant = await readNewPlant(request, headers, maxBodyBytes)
+          context.plantId = plant.id
           // A command that ends a token waits for so long afterwards. So only a slower body can arrive after that end.
           if (monotonicMs() - acceptedMs >= OTHERS_SEEN_WITHIN_MS)
             requireWrite({ caller: await tokens.readAgain(request, caller) })
@@ -63,7 +64,8 @@ export const plants = (parts: AppParts) => {
       )
       .delete(
         '/plants/:id',
-        async ({ request, caller, params: { id } }) => {
+        async ({ request, caller, context, params: { id } }) => {
+          context.plantId = id
           const precondition = preconditionOf(request)
           const condition = precondition && ((plant: Plant) => precondition(entityTagOf(plantJson(plant))))
           await store.deletePlant(caller.userId, id, condition)

@@ -16,6 +16,8 @@ export interface RequestContext {
   operation: string
   /** The token of the request, once the server has accepted it. */
   caller: Caller | undefined
+  /** The plant that the request writes, once that is known: the path of a create has no id, and that of a delete may encode it. */
+  plantId: bigint | undefined
   error: HttpErrorKind | undefined
   /** Resolves to the bytes of a streamed body at its end, also if the client goes away; `undefined` for any other answer. */
   streamEnd: Promise<number> | undefined
