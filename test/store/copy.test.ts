@@ -184,13 +184,22 @@ describe.skipIf(lacks(POSTGRES_SERVER))('a copy from PostgreSQL', () => {
     }
     // Longer than the timeouts of the databases.
     const change = beforeReading(() => Bun.sleep(500))
+    using proxy = startPostgresProxy(await serverUrl())
+    const names = new Set<string | undefined>()
+    proxy.decide((_, bytes) => {
+      for (const [, name] of bytes.toString('latin1').matchAll(/set_config\(([^,]*)/g)) names.add(name)
+      return 'pass'
+    })
 
     await alter((name, value) => `set ${name} = '${value}'`)
-    await copy(place, other, { change })
-    await copy(other, back, { change })
+    await copy({ database: proxy.by(place.database) }, other, { change })
+    await copy(other, { database: proxy.by(back.database) }, { change })
     await alter((name) => `reset ${name}`)
 
     expect(await back.dump()).toEqual(before as never)
+    // Multigres parses the statements, and refuses names that are no literals.
+    expect(names.size).toBeGreaterThan(3)
+    expect([...names].filter((name) => !/^'\w+'$/.test(`${name}`))).toEqual([])
   })
 })
 

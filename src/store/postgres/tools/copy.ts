@@ -19,15 +19,17 @@ const IDLE_TIMEOUT = '30s'
 /** How long to ask whether a commit was done whose connection was lost. It is more than `IDLE_TIMEOUT`. */
 const LOOK_MS = 45_000
 
-/**
- * Replaces the timeouts of the role and the database for a transaction, which is idle while the other store works. The driver
- * reads no other form of bytes. Some databases lack some of these settings.
- */
-const settingsOfCopy = (idleTimeout: string): string =>
-  `select pg_catalog.set_config(name, case name when 'bytea_output' then 'hex' when 'lock_timeout' then '2s'
-     when 'idle_in_transaction_session_timeout' then '${idleTimeout}' else '0' end, true)
-   from pg_catalog.pg_settings where name in ('bytea_output', 'lock_timeout', 'statement_timeout', 'transaction_timeout',
-     'idle_in_transaction_session_timeout')`
+/** Settings of a copy beside `idle_in_transaction_session_timeout`. The driver reads no other form of bytes. */
+const SETTINGS = { bytea_output: 'hex', lock_timeout: '2s', statement_timeout: '0', transaction_timeout: '0' }
+
+/** Replaces settings of the role and the database for a transaction. Some databases lack some, or refuse names that are no literals. */
+async function applySettings(query: Query, idleTimeout: string): Promise<void> {
+  const known = (await query<{ readonly name: string }>('select name from pg_catalog.pg_settings')).map(
+    ({ name }) => name,
+  )
+  for (const [name, value] of Object.entries({ ...SETTINGS, idle_in_transaction_session_timeout: idleTimeout }))
+    if (known.includes(name)) await query(`select pg_catalog.set_config('${name}', '${value}', true)`)
+}
 
 /** Every write of this program changes one of these values. */
 const SELECT_CHANGES = `select tokens_stamp, last_user_id, last_token_id,
@@ -48,7 +50,7 @@ export const readPostgres = <T>(options: ConnectionOptions, isSnapshot: boolean,
     return client.transaction(async (query) => {
       // This must be the first statement. The transaction sees no later change.
       await query('set transaction isolation level repeatable read, read only')
-      await query(settingsOfCopy('0'))
+      await applySettings(query, '0')
       const contents = await contentsOf(query)
       if (isSnapshot) return use(contents)
       const before = await query(SELECT_CHANGES)
@@ -77,7 +79,7 @@ export const fillPostgres = <T>(
     const commit = Promise.withResolvers<never>()
     let filled: { readonly result: T } | undefined
     const work = async (query: Query): Promise<T> => {
-      await query(settingsOfCopy(IDLE_TIMEOUT))
+      await applySettings(query, IDLE_TIMEOUT)
       stamps.before = await lockEmpty(query, database)
       filled = { result: await fill(targetOf(query, stamps.after)) }
       setTimeout(() => commit.reject(new AnswerTimeout('the commit was not answered')), COMMIT_TIMEOUT_MS).unref()
