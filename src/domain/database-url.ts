@@ -68,7 +68,10 @@ export const describeAddress = ({ user, host, port, database }: PostgresAddress)
   `postgres://${encodeURIComponent(user)}@${host.includes(':') ? `[${host}]` : encodeURIComponent(host)}:${port}/${encodeURIComponent(database)}`
 
 /** Hides the passwords of URLs in a text. Somebody may have given a URL where a path belongs. */
-export const hidePasswords = (text: string): string => text.replace(/(?<!https?)(:\/+[^:/?#]*):.*@/gi, '$1:***@')
+export const hidePasswords = (text: string): string => text.replace(PASSWORD, '$1:***@')
+/** What follows the scheme in a text of `describeAddress`. The message of the server behind it may have an at sign. */
+const DESCRIBED = String.raw`:\/\/[^:/?#@]+@(?:\[[^\]]+\]|[^:/?#@]+):\d+\/[^\s@]*(?:\s|$)`
+const PASSWORD = new RegExp(String.raw`(?<!https?)(?!${DESCRIBED})(:\/+[^:/?#]*):.*@`, 'gi')
 
 /** Whether the server is on this machine. */
 export const isLocal = ({ host }: PostgresAddress): boolean =>

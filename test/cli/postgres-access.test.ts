@@ -35,6 +35,14 @@ describe.skipIf(lacks(OWN_POSTGRES))('the password of a PostgreSQL database', ()
     await server.request('GET', '/plants', { token: 'plst_0' })
     await server.request('GET', '/readyz')
     cluster.start()
+    if (isFile) {
+      writeFileSync(file, `${GUARDED.password}\n\n`)
+      const problem = `"kind":"store_failed","reason":"Error: the file ${file} must have one line`
+      await until('the server says what is wrong', async () => {
+        return (await statusOf(server, '/readyz')) === 503 && server.stdout().includes(problem)
+      })
+      writeFileSync(file, GUARDED.password)
+    }
     await until('the server is ready', async () => (await statusOf(server, '/readyz')) === 200)
     const outputs = await Promise.all(COMMANDS.map((args) => runPlantstore([...args, '--database', database], { env })))
     const output = outputs.map(({ stdout, stderr }) => stdout + stderr).join()
@@ -97,6 +105,11 @@ describe.skipIf(lacks(OWN_POSTGRES))('a connection to a PostgreSQL database', ()
       expect(answer).toEqual(wrong)
       expect(answer.stderr).not.toContain('Wrong-99')
     }
+    const unknown = url.replace(/\/\/[^@]*/, '//ada%40example.org')
+    expect(await runPlantstore(['check', '--database', unknown])).toMatchObject({
+      exitCode: 3,
+      stderr: `plantstore: The database ${unknown} cannot be used: role "ada@example.org" does not exist.\n`,
+    })
     for (const mode of ['require', 'verify-ca', 'verify-full']) {
       const { exitCode, stderr } = await listWith(`?sslmode=${mode}`)
       expect([mode, exitCode, stderr]).toEqual([mode, 3, expect.stringContaining('SSL')])

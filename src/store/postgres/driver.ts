@@ -109,5 +109,9 @@ function createPool({ address, passwordFile, preparesNothing = false }: Connecti
   })
 }
 
-/** The text of the file without its newline. */
-const readPassword = async (path: string): Promise<string> => (await Bun.file(path).text()).replace(/\r?\n$/, '')
+/** The text of the file without its newline. A second one would be a part of the password, and no editor shows it. */
+async function readPassword(path: string): Promise<string> {
+  const password = (await Bun.file(path).text()).replace(/\r?\n$/, '')
+  if (!/[\r\n]/.test(password)) return password
+  throw Object.assign(new Error(`the file ${path} must have one line, the password`), { code: 'INVALID_PASSWORD_FILE' })
+}

@@ -26,7 +26,7 @@ const MEANINGS = [
   ['unreached', /^(?:57P03|ERR_POSTGRES_CONNECTION_(?:REFUSED|FAILED))$/],
   ['lost', /^(?:08\w{3}|40003|57P0[1245]|ERR_POSTGRES_CONNECTION_\w+)$/],
   ['refused', /^(?:28\w{3}|3D000|ERR_POSTGRES_(?:TLS_|CHANNEL_BINDING_|\w*AUTHENTICATION)\w*)$/],
-  // Codes of OpenSSL, of the check of the host name, and of a certificate or password file that cannot be read.
+  // Codes of OpenSSL, of the check of the host name, and of a certificate or password file that cannot be used.
   ['refused', /^(?:ENOENT|EACCES|EISDIR|(?:ERR_(?:OSSL|TLS)|CERT|UNABLE|DEPTH|SELF|HOSTNAME|INVALID)_\w+)$/],
   ['bug', /^(?:22|23|42(?!5|P01))\w+$/],
 ] as const
