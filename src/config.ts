@@ -123,6 +123,12 @@ export const SETTINGS = {
  */
 export const OPTIONS = {
   ...SETTINGS,
+  ...settings('Database:', {
+    databaseFile: defaulted('--database <path>', kinds.database, 'plantstore.db').help('The SQLite file.'),
+    restored: valued('--database <path>', kinds.database).help(
+      'The SQLite file that the server uses. It has no default, because restore replaces or makes it.',
+    ),
+  }),
   owner: valued('--user <name>', kinds.newUserName).help(
     'The user of the new token. The command creates a missing user.',
   ),
@@ -164,9 +170,6 @@ export const OPTIONS = {
   keep: valued('--keep <count>', kinds.count(LIMIT_MAX)).help(
     'How many of the latest backups to keep in --dir. All by default.',
   ),
-  restored: valued('--database <where>', kinds.database)
-    .help('The SQLite file that the server uses. It has no default, because restore replaces or makes it.')
-    .env(`${VARIABLE_PREFIX}DATABASE`),
   force: new Option('--force', 'Replaces an existing file.'),
   onConflict: defaulted('--on-conflict <rule>', kinds.oneOf(CONFLICT_RULES), 'fail').help(
     'If the user already has a plant with the id of a line. fail: import nothing. skip: keep the plant. replace: replace the plant.',

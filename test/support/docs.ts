@@ -174,10 +174,11 @@ async function commandSections(): Promise<string> {
     const [examples = '', exitCodes = ''] = manual.split('\nExit codes:\n')
     const [usage = ''] = stdout().split('\n')
     const args = command.registeredArguments.map((argument) => `- ${code(argument.name())}: ${withChoices(argument)}\n`)
-    const settings = Object.keys(SETTINGS)
     const options = command.options.map(({ long }) => code(long ?? '')).join(', ')
     const names =
-      command.options.length === settings.length ? 'all that have [a variable](#options-and-variables)' : options
+      command.options.length === Object.keys(SETTINGS).length
+        ? 'all that have [a variable](#options-and-variables)'
+        : options
     const codes = [...exitCodes.matchAll(/^ {2}(\d+) +(.+)$/gm)].map(([, number, when]) => `- ${number}: ${when}`)
     const parts = [
       `### ${callOf(command)}`,

@@ -13,7 +13,7 @@ export const backupCommand = (program: Command, io: Io) =>
     does: 'Backs up the database, also while a server runs.',
     examples: ['backup plants.db', 'backup --dir /var/backups/plantstore --keep 14'],
     exits: { failed: 'The file exists already, or cannot be written.' },
-    options: ['dir', 'keep', 'force', 'json', 'database'],
+    options: ['dir', 'keep', 'force', 'json', 'databaseFile'],
   })
     .argument('[file]', 'The backup, or - for stdout.')
     .action(async (file, { database, dir, keep, force = false, json = false }) => {

@@ -12,7 +12,7 @@ export const exportCommand = (program: Command, io: Io) =>
     does: 'Prints all plants, or the plants of a user, one line of JSON each. Works while a server runs.',
     examples: ['export', 'export --user me --database /var/lib/plantstore/plants.db'],
     exits: { failed: 'The user is unknown.', closedPipe: 'The reader of stdout has gone.' },
-    options: ['plantsOf', 'database'],
+    options: ['plantsOf', 'databaseFile'],
   }).action(async ({ database, user }) => {
     let done = 0
     let plants = 0

@@ -33,7 +33,7 @@ export const importCommand = (program: Command, io: Io) =>
     does: 'Stores plants from lines of JSON in the form of export. Reads stdin without a file.',
     examples: ['import plants.jsonl', 'import - --user me --on-conflict skip'],
     exits: { failed: 'A line is refused, or the file cannot be read.' },
-    options: ['userOfLines', 'onConflict', 'maxLine', 'atomic', 'json', 'database'],
+    options: ['userOfLines', 'onConflict', 'maxLine', 'atomic', 'json', 'databaseFile'],
   })
     .argument('[file]', 'The lines, or - for stdin.')
     .action(async (file, { database, user, onConflict: rule, maxLine, atomic: isAtomic = false, json }) => {

@@ -10,7 +10,7 @@ export const statusCommand = (program: Command, io: Io) =>
   defineCommand(program, 'status', {
     does: 'Prints the state of the database and how much it holds, also while a server runs.',
     examples: ['status', 'status --database /var/lib/plantstore/plants.db --json'],
-    options: ['json', 'durability', 'database'],
+    options: ['json', 'durability', 'databaseFile'],
   }).action(async ({ database, durability, json }) => {
     const tools = await engineOf(database).fileTools()
     const status = { version: VERSION, ...(await tools.status(warnOn(io))), durability }
