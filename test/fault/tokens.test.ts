@@ -1,8 +1,9 @@
 import { describe, expect } from 'bun:test'
 import { TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
-import { codeOf } from '../cli/support/service-client.ts'
+import { codeOf, codeOfAnswer } from '../cli/support/service-client.ts'
 import { type DatabaseKind, POSTGRES, SQLITE } from '../support/empty-databases.ts'
 import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
+import { AUDIENCE, startIssuer } from '../support/issuer.ts'
 import { POSTGRES_SERVER } from '../support/postgres.ts'
 import { startProgram } from '../support/program.ts'
 import type { Random } from '../support/random.ts'
@@ -29,6 +30,8 @@ const STEPS = rounds(1, 10)
 /** Long, for a machine that is busy with other things. The clients change their token at a random moment of its first part. */
 const OVERLAP = '4s'
 const CHANGED_WITHIN_MS = 1000
+/** Deletions of a round, one after the other. */
+const DELETIONS = rounds(1, 10)
 
 /** Two servers on one database. Clients of user me write to one, and list at both, with the token that `use` has named last. */
 async function startClients(kind: DatabaseKind, random: Random) {
@@ -140,6 +143,100 @@ describe.each(KINDS)('tokens of two servers under load, on $kind.name', ({ kind,
     }
     await clients.end()
   })
+})
+
+type Interval = Readonly<Record<'startMs' | 'endMs', number>>
+/** A request of a client for its plant, and the status of the answer or the code of its error. */
+interface Operation extends Interval {
+  readonly name: string
+  readonly code: number
+}
+
+/** The answers that are right while the plant is there, and while it is not. */
+const RIGHT: Readonly<Record<string, readonly [ifThere: number, ifNot: number]>> = {
+  create: [40901, 200],
+  get: [200, 40402],
+  delete: [204, 40402],
+}
+
+/**
+ * The first answer that no order explains in which each operation and each deletion of the user takes effect at one moment between
+ * its start and its end (linearizability). The client sends one request after the other, and at first there is no plant.
+ */
+function findContradiction(operations: readonly Operation[], deletions: readonly Interval[]): Operation | undefined {
+  /** For each number of deletions that may have taken effect: whether the plant is then there, or not. */
+  let states = new Set(['0 false'])
+  return operations.find(({ name, code, startMs, endMs }) => {
+    const before = deletions.filter((each) => each.endMs < startMs).length
+    const begun = deletions.filter((each) => each.startMs < endMs).length
+    const next = new Set<string>()
+    for (const state of states) {
+      const [done = '', wasThere] = state.split(' ')
+      for (let count = Math.max(before, Number(done)); count <= begun; count++) {
+        const isThere = wasThere === 'true' && count === Number(done)
+        // While the command runs, the user is blocked.
+        if (code === 40102 && begun > before) next.add(`${count} ${isThere}`)
+        else if (code === RIGHT[name]?.[isThere ? 0 : 1])
+          next.add(`${count} ${name === 'create' || (isThere && name === 'get')}`)
+      }
+    }
+    states = next
+    return states.size === 0
+  })
+}
+
+describe.each(KINDS)('JWTs, on $kind.name', ({ kind, short, needs }) => {
+  testRounds(
+    'see each answered write of the same server, also around deletions of their user',
+    { short: 1 - short, long: 10, needs },
+    async (random) => {
+      await using place = await kind.make()
+      await using issuer = await startIssuer()
+      const provider = ['--jwt-issuer', issuer.issuer]
+      await using server = await serve(place.database, [...QUIET, ...provider, '--jwt-audience', AUDIENCE])
+      const token = await issuer.token()
+      let creates = 0
+      let isOver = false
+      const send: Readonly<Record<string, (id: number) => Promise<Response>>> = {
+        create: (id) => server.request('POST', '/plants', { token, body: { id, name: 'Fern' } }),
+        get: (id) => server.request('GET', `/plants/${id}`, { token }),
+        delete: (id) => server.request('DELETE', `/plants/${id}`, { token }),
+      }
+      const work = async (id: number) => {
+        const operations: Operation[] = []
+        while (!isOver) {
+          const [name, request] = Object.entries(send)[random(3)] ?? []
+          if (name === undefined || request === undefined) continue
+          const startMs = performance.now()
+          const code = await codeOfAnswer(request(id))
+          operations.push({ name, code, startMs, endMs: performance.now() })
+          if (name === 'create' && code === 200) creates++
+        }
+        return operations
+      }
+      const clients = Array.from({ length: CONNECTIONS }, (_, id) => work(id))
+      const goOn = async () => {
+        const before = creates
+        await until('the user is made', () => creates > before)
+        await Bun.sleep(random(CHANGED_WITHIN_MS))
+      }
+      const deletions: Interval[] = []
+      while (deletions.length < DELETIONS) {
+        await goOn()
+        const startMs = performance.now()
+        const args = ['user', 'delete', '--subject', 'ada', '--yes', ...provider, '--database', place.database]
+        expect((await runPlantstore(args)).stderr).toStartWith('Deleted user ')
+        deletions.push({ startMs, endMs: performance.now() })
+      }
+      await goOn()
+      isOver = true
+      const all = await Promise.all(clients)
+
+      expect(all.flatMap((operations) => findContradiction(operations, deletions) ?? [])).toEqual([])
+      console.log(`${all.flat().length} answers are linearizable around ${DELETIONS} deletions`)
+      expect(await server.end()).toBe(0)
+    },
+  )
 })
 
 describe.each(KINDS)('the quota of plants of three servers, on $kind.name', ({ kind, needs }) => {

@@ -98,7 +98,11 @@ const deleteCommand = (user: Command, io: Io) =>
           stoppedText = `user ${name} is blocked, and all tokens and ${done} of ${counted(total, 'plant')} are deleted. Run the same command again to delete the rest.`
           progress.update(done, total, `${done} of ${total} plants of ${name} deleted`)
         }
-        return await changeAccess(options, (store) => store.deleteUser(name, { signal, onProgress }))
+        return await changeAccess(options, async (store) => {
+          const isBlocked = (await store.findUser(name))?.blockedAtMs !== undefined
+          if (isBlocked) await io.tell(`User ${name} is blocked already, perhaps by a deletion that was stopped.`)
+          return store.deleteUser(name, { signal, onProgress })
+        })
       }
       const cutText = 'how much was deleted is unknown: see plantstore user list. Run the same command again.'
       const { plants, tokens } = await runUntilSignal(io, deleteUser, (isCut) => (isCut ? cutText : stoppedText))

@@ -1,4 +1,5 @@
-import { type FoundUser, type NewToken, PAGE_ROWS, type Store } from '../../domain/store.ts'
+import type { FoundUser, NewToken, Store } from '../../domain/store.ts'
+import { PAGE_ROWS, TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../domain/store.ts'
 import type { User, UserId } from '../../domain/token.ts'
 import { DELETE_BATCH_PLANTS, deleteInBatches, fromRow, type Row, userNotFound } from '../rows.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
@@ -49,13 +50,15 @@ export function users({ read, changeTokens }: Connections) {
     async deleteUser(name, options = {}) {
       const [total] = await read<{ readonly plants: bigint }>(COUNT_PLANTS, [name], READ_ALL_TIMEOUT_MS)
       options.signal?.throwIfAborted()
-      // From here on no new request writes for this user.
       const { user, tokens } = await changeTokens(async (query, announce) => {
         const user = await requireUser(query, name)
         announce(user)
         await query(BLOCK, [user, Date.now()])
         return { user, tokens: (await query(DELETE_TOKENS, [user])).length }
       })
+      // By then every server knows of the block. One that remembered this user would not show what the user has created whom a JWT
+      // makes anew after the deletion.
+      await Bun.sleep(TOKEN_CHANGES_SEEN_WITHIN_MS)
       const deleteBatch = () =>
         changeTokens(async (query, announce) => {
           announce(user)
