@@ -65,6 +65,7 @@ export function connect(connection: ConnectionOptions, options: OpenOptions) {
       })
     },
     quotaPlants,
+    observer,
     load: queue.load,
     versions,
     /** For statements before the store is open. */

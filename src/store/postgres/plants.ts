@@ -1,8 +1,9 @@
 import { AppError } from '../../domain/error.ts'
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
-import { type NewPlant, type PlantRow, type StoredPlant, toPlant, valuesOf } from '../../domain/plant.ts'
-import { EMPTY_PAGE, type FoundUser, PAGE_TEXT_LENGTH, type Store } from '../../domain/store.ts'
-import { NOBODY, type UserId } from '../../domain/token.ts'
+import { type PlantRow, type StoredPlant, toPlant, valuesOf } from '../../domain/plant.ts'
+import { EMPTY_PAGE, type FoundUser, type NewToken, PAGE_TEXT_LENGTH, type Store } from '../../domain/store.ts'
+import type { UserId } from '../../domain/token.ts'
+import { queueGroups, type WriteResults } from '../group-queue.ts'
 import { deleteIf, takePage } from '../rows.ts'
 import { FIELD_COLUMNS } from '../tables.ts'
 import type { Connections } from './connections.ts'
@@ -22,13 +23,15 @@ const SELECT_PAGE = selectPart('plants', 'id', IN_RANGE, PAGE_TEXT_BYTES, { name
 /** Up to this many plants the simpler statement reads a list. It is faster, and so many plants fit in memory. */
 const SHORT_LIST_PLANTS = 32
 
-/** The user of a first plant, and the plant that was stored with the user. */
-type Made = FoundUser & { readonly first?: NewPlant }
+/** A plant of a user who may not be stored yet. The row lacks the id of the user. */
+interface FirstPlant extends Pick<NewToken, 'userName' | 'createdAtMs'> {
+  readonly row: readonly (bigint | string | null)[]
+}
 
 /** Plants in PostgreSQL. */
-export function plants({ read, writePlant, changeTokens, quotaPlants }: Connections) {
-  /** The users who are made now. Further first plants of such a user wait for that, and share its failure. */
-  const makings = new Map<string, Promise<Made>>()
+export function plants({ read, writePlant, changeTokens, quotaPlants, observer }: Connections) {
+  const first = (group: readonly FirstPlant[]) => changeTokens((query) => makeUsers(query, group), REPEAT_MS)
+  const firstPlants = queueGroups({ perform: { first }, observer })
   const getPlant = async (user: UserId, id: bigint) => {
     const [row] = await read<PlantRow>(SELECT_ONE, [user, id])
     if (row === undefined) throw new AppError('plant_not_found')
@@ -39,20 +42,13 @@ export function plants({ read, writePlant, changeTokens, quotaPlants }: Connecti
 
     async createFirstPlant({ name, createdAtMs }, plant) {
       const values = valuesOf(plant)
-      const make = async (query: Query): Promise<Made> => {
-        const found = await findUser(query, name)
-        if (found !== undefined) return found
-        if (quotaPlants === 0) throw new AppError('quota_exceeded')
-        const { users } = await insertUsers(query, [{ userName: name, createdAtMs }])
-        const id = users.get(name) ?? NOBODY
-        await insertRows(query, 'plants', [[id, plant.id, ...values]])
-        return { id, blockedAtMs: undefined, first: plant }
-      }
-      const making = makings.get(name) ?? changeTokens(make, REPEAT_MS).finally(() => makings.delete(name))
-      makings.set(name, making)
-      const { id: user, blockedAtMs, first } = await making
-      if (blockedAtMs !== undefined) throw new AppError('token_invalid')
-      if (first !== plant) await writePlant('create', { user, id: plant.id, values })
+      const content = { userName: name, createdAtMs, row: [plant.id, ...values] }
+      const making = () => firstPlants.write({ lane: 'first', content, textLength: values.join('').length })
+      // `makeUsers` returns the user. With a quota of 0 no user is made.
+      const user = (await (quotaPlants === 0 ? findUser(read, name) : making())) as FoundUser | undefined
+      if (user === undefined && quotaPlants === 0) throw new AppError('quota_exceeded')
+      if (user?.blockedAtMs !== undefined) throw new AppError('token_invalid')
+      if (user !== undefined) await writePlant('create', { user: user.id, id: plant.id, values })
     },
 
     async listPlants(user, { after, limit }) {
@@ -76,4 +72,14 @@ export function plants({ read, writePlant, changeTokens, quotaPlants }: Connecti
     plantsVersion: () => undefined,
     hasOnlyGrown: () => false,
   } satisfies Partial<Store>
+}
+
+/** Stores the missing users, each with the first of their plants. Returns the users of all other plants. */
+async function makeUsers(query: Query, group: readonly FirstPlant[]): Promise<WriteResults> {
+  const { users, newUsers } = await insertUsers(query, group)
+  const firsts = newUsers.flatMap((name) => group.find(({ userName }) => userName === name) ?? [])
+  const rows = firsts.map(({ userName, row }) => [users.get(userName)?.id, ...row])
+  await insertRows(query, 'plants', rows)
+  const userOf = (each: FirstPlant) => (firsts.includes(each) ? undefined : users.get(each.userName))
+  return { refused: [], returned: group.map((each, index) => [index, userOf(each)]) }
 }

@@ -85,7 +85,7 @@ async function insertTokens(query: Query, tokens: readonly NewToken[]) {
   const { users, newUsers } = await insertUsers(query, tokens)
   const firstId = await nextIds(query, 'last_token_id', tokens.length)
   const rows = tokens.map(({ userName, hash, scope, label, createdAtMs, expiresAtMs }, index) => {
-    return [firstId + index, users.get(userName), hash, scope, label, createdAtMs, expiresAtMs]
+    return [firstId + index, users.get(userName)?.id, hash, scope, label, createdAtMs, expiresAtMs]
   })
   await insertRows(query, 'tokens', rows)
   return { firstId, newUsers }

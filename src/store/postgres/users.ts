@@ -89,19 +89,19 @@ export async function findUser(query: Query, name: string): Promise<FoundUser | 
   return row && fromRow<FoundUser>(row)
 }
 
-/** Stores the users of these tokens who are new. Returns the ids of all their users by name, and the new names. */
+/** Stores the users of these tokens who are new. Returns all their users by name, and the new names. */
 export async function insertUsers(query: Query, tokens: readonly Pick<NewToken, 'userName' | 'createdAtMs'>[]) {
   const byUser = Map.groupBy(tokens, ({ userName }) => userName)
   const names = [...byUser.keys()]
-  const select = 'select name, id from plantstore.users where name = any($1)'
-  const known = await query<{ readonly name: string; readonly id: bigint }>(select, columns('text', names))
-  const users = new Map(known.map(({ name, id }) => [name, Number(id)]))
+  const select = 'select name, id, blocked_at_ms as "blockedAtMs" from plantstore.users where name = any($1)'
+  const known = await query<Row & Pick<User, 'name'>>(select, columns('text', names))
+  const users = new Map(known.map((row) => [row.name, fromRow<FoundUser>(row)]))
   const newUsers = names.filter((name) => !users.has(name))
   if (newUsers.length === 0) return { users, newUsers }
   const firstId = await nextIds(query, 'last_user_id', newUsers.length)
   const rows = newUsers.map((name, index) => [firstId + index, name, byUser.get(name)?.[0]?.createdAtMs] as const)
   await insertRows(query, 'users', rows)
-  for (const [id, name] of rows) users.set(name, id)
+  for (const [id, name] of rows) users.set(name, { id, blockedAtMs: undefined })
   return { users, newUsers }
 }
 

@@ -85,24 +85,19 @@ function changedSince(known: bigint | undefined, stamp: bigint, changes: string)
  * for its locks, still have time then.
  */
 const STANDSTILL_MAX = '3s'
-/** How many such transactions of this process may wait or be under way. */
-export const CHANGES_MAX = 512
 
 /**
  * Returns a function that runs a transaction which creates or changes tokens or users. Only one such transaction of all processes
  * runs at a time, and those of this process run in the order in which they were asked for. A conflict repeats the work. The caller may
- * limit the time until the answer: what has not begun by then rejects with `store_busy`, as does one too many.
+ * limit the time until the answer: what has not begun by then rejects with `store_busy`.
  *
  * The work announces the user whose tokens it changes, and `changed` gets this user. A create announces `NOBODY`: no cache holds
  * what does not exist, but the stamp must tell a standby that lacks the create. `requireOpen` throws an `AppError`.
  */
 export function openTokenChanges(client: Client, requireOpen: () => void, changed: (users: Iterable<UserId>) => void) {
   let last: Promise<unknown> = Promise.resolve()
-  let unfinished = 0
 
   return <T>(work: (query: Query, announce: (user: UserId) => void) => Promise<T>, timeMs = Infinity): Promise<T> => {
-    if (unfinished >= CHANGES_MAX) return Promise.reject(new AppError('store_busy'))
-    unfinished++
     const deadlineMs = performance.now() + timeMs
     let user = NOBODY
     let mayBeCommitted = false
@@ -129,10 +124,7 @@ export function openTokenChanges(client: Client, requireOpen: () => void, change
       .catch((error) => {
         throw toAppError(error, { outcomeIsUnknown: mayBeCommitted && isConnectionLost(error) })
       })
-      .finally(() => {
-        unfinished--
-        changed([user])
-      })
+      .finally(() => changed([user]))
     last = done.catch(() => undefined)
     return done
   }
