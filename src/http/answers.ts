@@ -160,8 +160,8 @@ export const ERRORS = {
   },
   store_failed: {
     code: 50302,
-    when: 'the store is unreachable or damaged, or a sync failed; on a write the outcome can be unknown, and then `message` says so',
-    message: 'The store has failed: try again later.',
+    when: 'the store is unreachable or damaged, a sync failed, or a standby of PostgreSQL answers; on a write the outcome can be unknown, and then `message` says so',
+    message: 'The store has failed, nothing was and nothing will be stored: try again later.',
     headers: SOON,
   },
   store_busy: {

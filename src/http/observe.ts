@@ -187,7 +187,7 @@ export function answerError(error: unknown, context: RequestContext, log: Logger
   context.error ??= kind
   if (ERRORS[kind].code >= 50000) logFault(log, context, error)
   if (!isExpected) return errorResponse(kind, `${ERRORS.bug.message.slice(0, -1)} ${context.requestId}.`)
-  if (error.outcomeIsUnknown) return errorResponse(kind, `${ERRORS[kind].message} ${OUTCOME_UNKNOWN}`)
+  if (error.outcomeIsUnknown) return errorResponse(kind, `The store has failed. ${OUTCOME_UNKNOWN}`)
   const { retryAfterS } = error
   // The message of a failed store is for the operator.
   const message = kind === 'store_failed' ? '' : error.message

@@ -19,7 +19,7 @@ const PAGE_BYTES = 4096
 /** The first byte of a leaf page (https://sqlite.org/fileformat.html#b_tree_pages). */
 const LEAF = 0x0a
 
-const MESSAGE = 'The store has failed: try again later.'
+const MESSAGE = 'The store has failed, nothing was and nothing will be stored: try again later.'
 
 const DAMAGES: readonly ((page: Buffer, random: Random) => void)[] = [
   (page) => page.fill(0),

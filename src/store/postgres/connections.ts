@@ -37,24 +37,20 @@ export function connect(connection: ConnectionOptions, options: OpenOptions) {
     },
     observer,
   })
-  const read = openReads(client, requireOpen)
-  const { renew, changed, ...versions } = watchTokens(async () => {
-    const [row] = await read<TokenChanges>(
-      'select tokens_stamp as stamp, token_changes as changes from plantstore.counters',
-    )
-    if (row === undefined) throw new TypeError('the table plantstore.counters is empty')
-    return row
-  })
+  const isClosed = () => closing !== undefined
+  const { readStamp, requirePrimary } = watchStandbys(client, requireOpen, isClosed, options)
+  const read = openReads(client, requirePrimary)
+  const { renew, changed, ...versions } = watchTokens(readStamp)
 
   return {
     read,
-    changeTokens: openTokenChanges(client, requireOpen, changed),
+    changeTokens: openTokenChanges(client, requirePrimary, changed),
     /**
      * Creates or deletes a plant durably. One statement writes a group of creates, and another one a group of deletes, each on a
      * connection of its own.
      */
     async writePlant<Kind extends WriteKind>(kind: Kind, plant: PlantWrite<Kind>): Promise<void> {
-      requireOpen()
+      requirePrimary()
       await queue.write({
         lane: kind,
         content: plant,
@@ -82,8 +78,44 @@ export function connect(connection: ConnectionOptions, options: OpenOptions) {
       closing ??= queue.refuse(refusal).then(() => Promise.all([client.close(), creates.close(), deletes.close()]))
       await closing
     },
-    isClosed: () => closing !== undefined,
+    isClosed,
   }
+}
+
+/** After a stamp from a standby, so many in a row must come from the primary, with a pause before each. */
+const PRIMARY_STAMPS = 10
+const STAMP_PAUSE_MS = 500
+/** Some databases lack the setting, and do not tell whether they are standbys. */
+const SELECT_STAMP = `select tokens_stamp as stamp, token_changes as changes,
+  coalesce(current_setting('in_hot_standby', true), 'off') as standby from plantstore.counters`
+
+/** Reads stamps. After one from a standby, which may lack answered writes, `requirePrimary` throws `store_failed` for a server. */
+function watchStandbys(client: Client, requireOpen: () => void, isClosed: () => boolean, options: OpenOptions) {
+  const read = openReads(client, requireOpen)
+  let missingStamps = 0
+
+  const readStamp = async () => {
+    const [row] = await read<TokenChanges & { readonly standby: string }>(SELECT_STAMP)
+    if (row === undefined) throw new TypeError('the table plantstore.counters is empty')
+    if (row.standby === 'on' && options.isServer) void awaitPrimary(missingStamps > 0)
+    return row
+  }
+  const awaitPrimary = async (isWaiting: boolean) => {
+    missingStamps = PRIMARY_STAMPS
+    if (isWaiting) return
+    const message = 'a standby answers reads, so all requests get 503: lead this server to the primary alone'
+    options.onEvent?.({ level: 'warn', message, sizes: {} })
+    while (missingStamps > 0 && !isClosed()) {
+      await Bun.sleep(STAMP_PAUSE_MS)
+      const row = await readStamp().catch(() => undefined)
+      missingStamps = row?.standby === 'off' ? missingStamps - 1 : PRIMARY_STAMPS
+    }
+  }
+  const requirePrimary = () => {
+    requireOpen()
+    if (missingStamps > 0) throw new AppError('store_failed')
+  }
+  return { readStamp, requirePrimary }
 }
 
 /** Limits how many reads run at once, and repeats a read whose connection was lost. `requireOpen` throws an `AppError`. */

@@ -80,8 +80,8 @@ const queryWith =
   (sql: SQL): Query =>
   async <Row>(text: string, parameters: readonly Parameter[] = []) => {
     const bound = parameters.map((each) => (each instanceof Column ? sql.array([...each.values], each.type) : each))
-    // The caller names the types of the columns.
-    return (await sql.unsafe(text, bound)) as Row[]
+    // The caller names the types of the columns. With this comment, Pgpool-II asks no standby, which may lack the latest writes.
+    return (await sql.unsafe(`/*NO LOAD BALANCE*/${text}`, bound)) as Row[]
   }
 
 /** Sets every option: the driver takes others from environment variables, such as DATABASE_URL or PGSSLMODE. */

@@ -86,7 +86,8 @@ for (const [when, fail] of Object.entries(FAILOVERS)) {
       name: `if a standby is promoted ${when}`,
       long: 20,
       byProxy: true,
-      refusals: when === LED ? [FULL_REFUSAL] : [],
+      // The service does not trust a server at once that was a standby before.
+      ...(when === LED && { waitMs: 5000, refusals: [FULL_REFUSAL] }),
     },
     place: () => ({ [Symbol.dispose]: () => standby?.[Symbol.dispose]() }),
     async run({ cluster, proxy, round }) {

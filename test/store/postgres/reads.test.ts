@@ -63,7 +63,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('reads of a PostgreSQL store', () => {
     await runScript(
       server,
       `select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity
-        where datname = '${name}' and query like 'select %'`,
+        where datname = '${name}' and query like '%*/select %'`,
     )
     const refused = await rejectionOf(store.checkReady())
     await store.createPlant(user, { id: 2n, name: 'Ivy' })
