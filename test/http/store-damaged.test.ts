@@ -37,7 +37,9 @@ describe.each(IN_PROCESS)('a database with damaged plants, $name', (transport) =
 
     const answer = await service.request(...request)
 
-    expect(seen(answer)).toEqual(unavailable(50302, 'The store has failed, nothing was and nothing will be stored: try again later.'))
+    expect(seen(answer)).toEqual(
+      unavailable(50302, 'The store has failed, nothing was and nothing will be stored: try again later.'),
+    )
     expectDescribed(request[0], request[1], answer)
   })
 
