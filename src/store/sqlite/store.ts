@@ -1,4 +1,4 @@
-import { realpathSync, rmSync, statSync } from 'node:fs'
+import { realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type AppError, misused, orUndefined } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
@@ -7,7 +7,7 @@ import { type Connections, connect, join } from './connections.ts'
 import { openWriter, rowsOf } from './driver.ts'
 import { isUnshared, toOpenError } from './errors.ts'
 import { createFile, filesOpenToOthers, syncDirectory } from './files/file-system.ts'
-import { lockAlone, removeSideFiles } from './files/lock.ts'
+import { removeUnshared } from './files/lock.ts'
 import { databaseEmpty, databaseMissing, inspect, refuseLeftWal } from './files/preflight.ts'
 import { describeObjects } from './files/schema.ts'
 import { health } from './health.ts'
@@ -55,13 +55,7 @@ export async function openSqliteStore(
     const connections = connect(madePath, onFailure, { ...options, durability, isServer, onEvent, monotonicMs })
     return { ...storeOf(connections), opened: connections.writer.opened, share: connections.share }
   } catch (error) {
-    const removeFiles = () => {
-      using locked = lockAlone(path)
-      removeSideFiles(locked)
-      if (!exists) rmSync(path)
-    }
-    // SQLite has made files before it found this out. The lock shows that nobody else uses them.
-    if (isUnshared(error)) orUndefined(removeFiles)
+    if (isUnshared(error)) removeUnshared(path, !exists)
     throw toOpenError(error, path)
   }
 }

@@ -1,7 +1,8 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
+import { copyFileSync, renameSync } from 'node:fs'
 import { LOCK_MAX_WAIT_MS } from '../../../src/store/group-queue.ts'
-import { openImmutable, openReader, openWriter } from '../../../src/store/sqlite/driver.ts'
+import { openImmutable, openLocked, openReader, openWriter } from '../../../src/store/sqlite/driver.ts'
 import { SLACK_MS } from '../../support/slack.ts'
 import { makeDatabase, makeDatabaseFolder, refusalOf } from './files.ts'
 
@@ -44,4 +45,21 @@ test.each([
 
   expect(refusal).toBe(`The database ${files.path} is locked by another process: end it.`)
   expect(performance.now() - startMs).toBeLessThan(2 * LOCK_MAX_WAIT_MS + SLACK_MS)
+})
+
+test('a database that is replaced at each opening is opened ten times, and then refused', async () => {
+  using files = makeDatabaseFolder()
+  await makeDatabase(files.path)
+  const other = `${files.path}.other`
+  let openings = 0
+  const replace = () => {
+    openings++
+    copyFileSync(files.path, other)
+    renameSync(other, files.path)
+  }
+
+  expect(() => openLocked(files.path, { readonly: true }, replace)).toThrow(
+    `The database ${files.path} is being replaced by another process: try again.`,
+  )
+  expect(openings).toBe(10)
 })

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { AppError } from '../../../domain/error.ts'
+import { AppError, orUndefined } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
 import { openLocked, rowsOf } from '../driver.ts'
 import { isLocked, toOpenError } from '../errors.ts'
@@ -56,4 +56,16 @@ export function removeSideFiles(db: Database): void {
   } catch (error) {
     throw toOpenError(error, path)
   }
+}
+
+/**
+ * Removes the files that SQLite has made beside a database, or the new database too, before it found out that the file system shares
+ * no memory. The lock shows that nobody else uses them.
+ */
+export function removeUnshared(path: string, isNew = false): void {
+  orUndefined(() => {
+    using locked = lockAlone(path)
+    removeSideFiles(locked)
+    if (isNew) rmSync(path)
+  })
 }

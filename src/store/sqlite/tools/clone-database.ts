@@ -8,7 +8,7 @@ import type { Counts } from '../../tools/contents.ts'
 import { openLocked, rowsOf } from '../driver.ts'
 import { isDamage, isLocked, isOutOfSpace, isUnshared, toOpenError } from '../errors.ts'
 import { fileIdentity } from '../files/file-system.ts'
-import { lockAlone, removeSideFiles } from '../files/lock.ts'
+import { lockAlone, removeSideFiles, removeUnshared } from '../files/lock.ts'
 import { databaseEmpty, inspect, refuseSideFiles, requireResting } from '../files/preflight.ts'
 import { BACKUP_OF, type Definition, describeObjects, refuseChangedSchema } from '../files/schema.ts'
 import { findProblems } from '../health.ts'
@@ -163,6 +163,7 @@ function verify(clone: Database, source: Source, expected: Counts): void {
 function toCloneError(error: unknown, source: Source, target: string): unknown {
   // The file of the clone is open already, and nobody else knows it.
   const isOfSource = isDamage(error) || isLocked(error) || isUnshared(error) || codeOf(error) === 'SQLITE_CANTOPEN'
+  if (isUnshared(error)) removeUnshared(source.path)
   if (isOfSource) return toOpenError(error, source.path, source.role)
   if (codeOf(error) === 'EEXIST') return targetExists(target)
   // Neither an `AppError` nor the reason of a signal has a code.

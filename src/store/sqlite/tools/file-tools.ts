@@ -6,7 +6,7 @@ import type { FileStatus, FileTools, OpenOptions } from '../../engine.ts'
 import { openImmutable, openReader, openWriter, rowsOf } from '../driver.ts'
 import { isOfSqlite, isOutOfSpace, isUnshared, toAppError, toOpenError } from '../errors.ts'
 import { realPath, sizeOf, syncDirectory } from '../files/file-system.ts'
-import { isOpenElsewhere } from '../files/lock.ts'
+import { isOpenElsewhere, removeUnshared } from '../files/lock.ts'
 import { databaseEmpty, databaseMissing, inspect, inspectBackup, requireResting } from '../files/preflight.ts'
 import { BACKUP_OF } from '../files/schema.ts'
 import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION } from '../migrate.ts'
@@ -21,7 +21,9 @@ export const fileTools = (path: string): FileTools => {
     result.catch((error) => {
       // The connection is closed, so the file that could not grow may be gone.
       if (isOutOfSpace(error)) throw new AppError('store_full', { cause: error })
-      throw isUnshared(error) ? toOpenError(error, path) : toAppError(error, path)
+      if (!isUnshared(error)) throw toAppError(error, path)
+      removeUnshared(path)
+      throw toOpenError(error, path)
     })
   return {
     backup: async (file, options) => cloneDatabase(sourceOf(path), realPath(file), options),
