@@ -4,12 +4,6 @@ import type { RequestOptions } from 'node:https'
 import { createSecureContext, type PeerCertificate } from 'node:tls'
 import { codeOf, misused, readFailure } from '../domain/error.ts'
 
-/** The files of the certificate, followed by its chain, and of its private key, in PEM. */
-export interface TlsFiles {
-  readonly certPath: string
-  readonly keyPath: string
-}
-
 /** A certificate with its key, and the facts in it. */
 export type Tls = ReturnType<typeof readTls>
 
@@ -31,8 +25,8 @@ const REFUSALS: Readonly<Record<string, string>> = {
 /** The runtime tries an empty password, which seems right for one key in 256. Then its reason is another one. */
 const ENCRYPTED = /^(?:-----BEGIN |Proc-Type: 4,)ENCRYPTED/m
 
-/** Reads both files. Throws `misused` and one sentence if the server cannot use them. */
-export function readTls({ certPath, keyPath }: TlsFiles) {
+/** Reads a certificate, followed by its chain, and its private key, in PEM. Throws `misused` if a server cannot use the files. */
+export function readTls(certPath: string, keyPath: string) {
   const { cert, own } = readCertificate(certPath)
   const key = readPem(keyPath, '--tls-key')
   const context = { cert, key, secureOptions: SECURE_OPTIONS, ciphers: CIPHERS }

@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import type { TlsFiles } from '../../src/http/tls.ts'
 import { runProgram } from './program.ts'
 import { program } from './requirement.ts'
 
@@ -7,6 +6,12 @@ export const OPENSSL = program('openssl')
 
 /** The names of this machine in a certificate. */
 const OWN_NAMES = 'IP:127.0.0.1,DNS:localhost'
+
+/** The files of a certificate and of its private key. */
+export interface TlsFiles {
+  readonly certPath: string
+  readonly keyPath: string
+}
 
 interface CertificateOptions {
   /** The names that the certificate is valid for, as OpenSSL writes them. */

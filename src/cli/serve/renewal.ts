@@ -48,7 +48,7 @@ export function renewal({ options, threads, log, io }: RenewalParts, main: MainT
   const renew = async () => {
     try {
       const { readTls } = await import('../../http/tls.ts')
-      const tls = readTls({ certPath, keyPath })
+      const tls = readTls(certPath, keyPath)
       const prepared = [main.prepare(tls), threads.ask({ call: 'prepare', argument: tls }, PREPARE_MAX_MS)] as const
       const isRenewed = (await Promise.all(prepared)).flat().every((isPrepared) => isPrepared === true)
       main.settle(isRenewed)

@@ -51,7 +51,7 @@ async function completeOptions(options: Settings, io: Io): Promise<ServeOptions>
     )
   // Only a server with TLS waits for its code to load.
   const { readTls } = await import('../../http/tls.ts')
-  return { ...complete, tls: readTls({ certPath, keyPath }) }
+  return { ...complete, tls: readTls(certPath, keyPath) }
 }
 
 /** How many threads answer if no option says it, at most. One core is left for the thread that writes. */

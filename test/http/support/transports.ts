@@ -3,10 +3,11 @@ import { createApp } from '../../../src/http/app.ts'
 import { identityProvider, type ProviderPolicy } from '../../../src/http/jwt/provider.ts'
 import type { AppOptions, RateLimit } from '../../../src/http/options.ts'
 import { listen } from '../../../src/http/server.ts'
-import { readCertificate, readTls, type TlsFiles } from '../../../src/http/tls.ts'
+import { readCertificate, readTls } from '../../../src/http/tls.ts'
 import { createLogger } from '../../../src/log.ts'
 import type { OpenOptions } from '../../../src/store/engine.ts'
 import { appOptions, LISTEN_OPTIONS } from '../../support/app.ts'
+import type { TlsFiles } from '../../support/certificates.ts'
 import { EXECUTABLE, serve } from '../../support/executable.ts'
 import { FAILING_STORE, type OpenStore, POSTGRES_STORES, SQLITE_STORES } from '../../support/stores.ts'
 
@@ -80,7 +81,7 @@ const overTcp: Transport = {
   name: 'over TCP',
   async start(store, _database, options) {
     const { app, logs } = assemble(store, options)
-    const tls = options.tls && readTls(options.tls)
+    const tls = options.tls && readTls(options.tls.certPath, options.tls.keyPath)
     const { socketPath } = options
     const at = socketPath === undefined ? { host: '127.0.0.1', port: 0 } : { socketPath }
     const server = await listen(at, app, { ...LISTEN_OPTIONS, ...options, tls })
