@@ -73,10 +73,8 @@ export function threadMetrics(sources: MetricSources) {
   // The lag is first known after it was first read.
   void ofLibrary.getMetricsAsJSON()
   return async (measured: Partial<Measurements> = {}, silentThreads?: number): Promise<ThreadMetrics> => {
-    const metrics = Object.entries(metricsOf(sources, measured, silentThreads)).filter(
-      ([name]) => name !== KEYS_FAILED || sources.http.keyFailures !== undefined,
-    )
-    const own = metrics.map(([name, { type, aggregator = 'sum', values }]) => {
+    const metrics = metricsOf(sources, measured, silentThreads)
+    const own = Object.entries(metrics).map(([name, { type, aggregator = 'sum', values }]) => {
       const named = values.map(({ suffix = '', labels = {}, value }) => ({ metricName: name + suffix, labels, value }))
       return { name, help: HELP[name as MetricName], type, aggregator, values: named }
     })
@@ -91,8 +89,6 @@ function libraryMetrics(pattern: RegExp, labels: object = {}): Registry {
   for (const { name } of register.getMetricsAsArray()) if (!pattern.test(name)) register.removeSingleMetric(name)
   return register
 }
-
-const KEYS_FAILED = 'plantstore_jwt_keys_failed_total'
 
 /** Our metrics, with the help of each. */
 const HELP = {
@@ -124,7 +120,7 @@ const HELP = {
     'Tokens that expire within 7 days, without revoked and replaced ones. At most 1000 are counted.',
   plantstore_certificate_expires_in_seconds:
     'Time until the certificate of the server ends. Less than 0 after its end.',
-  [KEYS_FAILED]: 'Attempts to read the keys of the identity provider that failed.',
+  plantstore_jwt_keys_failed_total: 'Attempts to read the keys of the identity provider that failed.',
   plantstore_threads_silent: 'Threads that did not answer within a second. Their other metrics are old.',
   plantstore_build_info: 'The versions of the service and of Bun. The value is always 1.',
 }
@@ -182,7 +178,7 @@ function metricsOf(
     plantstore_last_backup_size_bytes: gauge(measured.lastBackupBytes),
     plantstore_tokens_expiring: gauge(measured.expiringTokens),
     plantstore_certificate_expires_in_seconds: { ...gauge(endsMs && (endsMs - nowMs()) / 1000), aggregator: 'first' },
-    [KEYS_FAILED]: { type: 'counter', values: gauge(http.keyFailures).values },
+    plantstore_jwt_keys_failed_total: { ...gauge(http.keyFailures), type: 'counter' },
     plantstore_threads_silent: gauge(silentThreads),
     plantstore_build_info: { type: 'gauge', values: [build], aggregator: 'first' },
   }
