@@ -14,18 +14,18 @@ const CUT_LENGTH_MAX = 1024
 /** Below this length, objects are cut too, so that every line becomes short enough. */
 const CUT_LENGTH_OF_OBJECTS = 64
 
-/** Turns a JSON line into the line that is written. */
+/** Turns a JSON line into the line that is written, and escapes control characters. */
 export type LineFormat = (line: string) => string
 
 /** Logs one line for each event: JSON, or the result of `format`. It never waits for the reader of `destination`. */
-export const createLogger = (level: pino.Level, destination: DestinationStream, format?: LineFormat): Logger =>
+export const createLogger = (level: pino.Level, destination: DestinationStream, format = escapeControlsInLines) =>
   pino(
     {
       level,
       base: null,
       timestamp: timeField(),
       formatters: { level: (label) => ({ level: label }) },
-      hooks: { streamWrite: shortLines(format) },
+      hooks: { streamWrite: (line) => formatShort(line, format) },
     },
     destination,
   )
@@ -40,20 +40,13 @@ function timeField(): () => string {
   }
 }
 
-/**
- * Returns a function that escapes and formats a line, and cuts it to the limit. The limit is of the formatted line: an escaped
- * character may take six bytes.
- */
-function shortLines(format: LineFormat | undefined): LineFormat {
-  const formatEscaped =
-    format === undefined ? escapeControlsInLines : (line: string) => format(escapeControlsInLines(line))
-  return (line) => {
-    let text = formatEscaped(line)
-    for (let length = CUT_LENGTH_MAX; Buffer.byteLength(text) > LINE_MAX_BYTES && length >= 1; length /= 2) {
-      text = formatEscaped(cutLine(line, length))
-    }
-    return text
+/** Formats a line, and cuts it to the limit. The limit is of the formatted line: an escaped character may take six bytes. */
+function formatShort(line: string, format: LineFormat): string {
+  let text = format(line)
+  for (let length = CUT_LENGTH_MAX; Buffer.byteLength(text) > LINE_MAX_BYTES && length >= 1; length /= 2) {
+    text = format(cutLine(line, length))
   }
+  return text
 }
 
 /** A JSON line with its texts cut to a length. */
@@ -86,9 +79,6 @@ export function logToStdout(): { readonly destination: DestinationStream; close(
   }
 }
 
-/** Fields that the sentence of a request contains. */
-const REQUEST_FIELDS = ['operation', 'method', 'path', 'status', 'durationMs', 'user', 'tokenId']
-
 /** Passes the lines of a thread to another one that writes them. Those of a turn of the event loop travel together. */
 export function logToThread(post: (lines: string) => void): DestinationStream {
   let lines = ''
@@ -113,7 +103,8 @@ export async function formatFor(hasColours: boolean | undefined): Promise<LineFo
     colorize: hasColours,
     singleLine: true,
     translateTime: 'SYS:HH:MM:ss.l',
-    ignore: REQUEST_FIELDS.join(','),
+    // The sentence of a request has these fields.
+    ignore: 'operation,method,path,status,durationMs,user,tokenId',
     messageFormat(record, messageKey, _level, { colors: { green, yellow, red } }) {
       const { operation, method, path, status, durationMs, user, tokenId } = record
       if (typeof operation !== 'string') return String(record[messageKey])
