@@ -10,10 +10,10 @@ export const statusCommand = (program: Command, io: Io) =>
   defineCommand(program, 'status', {
     does: 'Prints the state of the database and how much it holds, also while a server runs.',
     examples: ['status', 'status --database /var/lib/plantstore/plants.db --json'],
-    options: ['json', 'durability', 'databaseFile'],
-  }).action(async ({ database, durability, json }) => {
+    options: ['json', 'databaseFile'],
+  }).action(async ({ database, json }) => {
     const tools = await engineOf(database).fileTools()
-    const status = { version: VERSION, ...(await tools.status(warnOn(io))), durability }
+    const status = { version: VERSION, ...(await tools.status(warnOn(io))) }
     if (json) return io.print(toJson(status))
     const { schema, schemaKnown } = status
     const migration = schema === schemaKnown ? 'up to date' : `the next server will migrate it to ${schemaKnown}`
@@ -26,8 +26,6 @@ export const statusCommand = (program: Command, io: Io) =>
       ['users', status.users],
       ['tokens', status.tokens],
       ['plants', status.plants],
-      // The database does not record it.
-      ['durability', `${durability}, by the options of this command`],
     ]
     await io.print(table(rows))
   })
