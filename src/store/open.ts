@@ -5,7 +5,6 @@ import { storeUnusable } from './errors.ts'
 import { postgresEngine } from './postgres/engine.ts'
 import { sqliteEngine } from './sqlite/engine.ts'
 import { realPath } from './sqlite/files/file-system.ts'
-import { joinSqliteStore } from './sqlite/store.ts'
 import type { ContentsOptions, Digest } from './tools/contents.ts'
 
 /** The engine of the database that `--database` names: the path of a SQLite file, or the URL of a PostgreSQL database. */
@@ -23,8 +22,7 @@ export const openStore = async (
   options: OpenOptions & DatabaseAccess = {},
 ) => engineOf(database, options).open(onFailure, options)
 
-/** Uses a store that another thread of this process has opened. That thread closes its store last. `onFailure` is that of `open`. */
-export const joinStore = joinSqliteStore
+export { joinStore } from './sqlite/store.ts'
 
 interface StoreCopyOptions extends ContentsOptions, CopyOptions {
   /** Called when all is verified, before the other store is published. A signal stops nothing any more. */

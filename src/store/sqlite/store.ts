@@ -61,7 +61,7 @@ export async function openSqliteStore(
 }
 
 /** Uses a store that another thread of this process has opened. That thread closes its store last. `onFailure` is that of `open`. */
-export const joinSqliteStore = (
+export const joinStore = (
   share: StoreShare,
   onFailure: (error: AppError) => void,
   options: Pick<OpenOptions, 'observer' | 'threads'> & Required<Pick<OpenOptions, 'monotonicMs'>>,
