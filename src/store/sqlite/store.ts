@@ -17,11 +17,7 @@ import type { StoreShare } from './share.ts'
 import { tokens } from './tokens.ts'
 import { users } from './users.ts'
 
-/**
- * Opens the store in a SQLite file. Creates the file if there is none, and migrates an older schema. Rejects with
- * `store_unusable`. `onFailure` is called once if the store fails and must not be written to any more. Then the process should
- * end.
- */
+/** `Engine.open` for a SQLite file. Creates the file if there is none, and migrates an older schema. */
 export async function openSqliteStore(
   path: string,
   onFailure: (error: AppError) => void,
@@ -47,11 +43,12 @@ export async function openSqliteStore(
     const madePath = realpathSync(path)
     // SQLite does not sync the directory's entry of a new WAL. Without the entry a power loss would lose the whole WAL.
     syncDirectory(dirname(madePath))
+    const warn = (message: string) => onEvent({ level: 'warn', message, sizes: {} })
     const objects = describeObjects(foreign)
-    if (objects !== '') onEvent({ level: 'warn', message: `${FOREIGN_OBJECTS}: ${objects}`, sizes: {} })
+    if (objects !== '') warn(`the database has objects of other programs, which no backup holds: ${objects}`)
     if (isCreated) options.onCreated?.(madePath)
     const exposed = isServer ? filesOpenToOthers(madePath) : []
-    if (exposed.length > 0) onEvent({ level: 'warn', message: `${EXPOSED}: chmod 600 ${exposed.join(' ')}`, sizes: {} })
+    if (exposed.length > 0) warn(`the database is open to others: chmod 600 ${exposed.join(' ')}`)
     const connections = connect(madePath, onFailure, { ...options, durability, isServer, onEvent, monotonicMs })
     return { ...storeOf(connections), opened: connections.writer.opened, share: connections.share }
   } catch (error) {
@@ -75,7 +72,3 @@ const storeOf = (connections: Connections): Store => ({
   ...connections.versions,
   close: connections.close,
 })
-
-const EXPOSED = 'the database is open to others'
-
-const FOREIGN_OBJECTS = 'the database has objects of other programs, which no backup holds'
