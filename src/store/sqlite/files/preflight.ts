@@ -21,7 +21,6 @@ const NAME_MAX_BYTES = 255
 const PATH_MAX_BYTES = 512
 const ENDING_MAX_BYTES = '-backup.partial--journal'.length + crypto.randomUUID().length
 
-const LOOKS_BEFORE_REFUSAL = 2
 const LOOK_PAUSE_MS = 20
 
 interface InspectOptions extends Pick<OpenOptions, 'onOtherName'> {
@@ -35,17 +34,20 @@ interface InspectOptions extends Pick<OpenOptions, 'onOtherName'> {
  * runs before anything else opens the file for writing. Also returns the objects of other programs, and for a reader the resting
  * state of a file that this process may not write to.
  */
-export function inspect(path: string, { isReader = false, onOtherName = refuseOtherName }: InspectOptions = {}) {
+export function inspect(path: string, { isReader = false, onOtherName }: InspectOptions = {}) {
   const state = refuseUnusablePath(path, isReader)
-  const file = existsSync(path) ? statSync(path) : undefined
+  const file = statSync(path, { throwIfNoEntry: false })
   if (file?.isDirectory()) throw storeUnusable(`The database ${path} is a directory: name a file.`)
   if (file?.isFile() === false) throw storeUnusable(`The database ${path} is not a regular file: name one.`)
   const otherName = file && describeOtherName(path)
-  if (otherName !== undefined) onOtherName(otherName)
+  if (otherName !== undefined && onOtherName === undefined) throw storeUnusable(otherName)
+  if (otherName !== undefined) onOtherName?.(otherName)
   // SQLite leaves an empty file if it is stopped before its first write, and empties a half-made one.
   if (sizeOf(path) === 0 || isHalfMade(path)) return { exists: file !== undefined, foreign: [] }
   refuseForeignHeader('database', path)
-  return { exists: true, foreign: inspectAtRest(path) ?? inspectInUse(path), state }
+  // A new file has a journal while its first start makes the schema.
+  const openInUse = () => openReader(path, { recovers: sizeOf(`${path}-journal`) > 0 })
+  return { exists: true, foreign: inspectAtRest(path) ?? inspectSchema('database', path, openInUse), state }
 }
 
 /**
@@ -91,7 +93,7 @@ export function inspectBackup(path: string) {
  * Inspects the file alone. Returns `undefined` if the WAL holds something or somebody writes, because then the file alone does
  * not tell the truth. It looks twice before it refuses, because a file's times are coarse.
  */
-function inspectAtRest(path: string, looksLeft = LOOKS_BEFORE_REFUSAL): readonly Definition[] | undefined {
+function inspectAtRest(path: string, isSecondLook = false): readonly Definition[] | undefined {
   const state = restingState(path)
   if (state === undefined) return undefined
   try {
@@ -99,15 +101,11 @@ function inspectAtRest(path: string, looksLeft = LOOKS_BEFORE_REFUSAL): readonly
     return restingState(path) === state ? foreign : undefined
   } catch (refusal) {
     if (restingState(path) !== state) return undefined
-    if (looksLeft === 1) throw refusal
+    if (isSecondLook) throw refusal
   }
   sleepSync(LOOK_PAUSE_MS)
-  return inspectAtRest(path, looksLeft - 1)
+  return inspectAtRest(path, true)
 }
-
-/** A new file has a journal while its first start makes the schema. */
-const inspectInUse = (path: string): readonly Definition[] =>
-  inspectSchema('database', path, () => openReader(path, { recovers: sizeOf(`${path}-journal`) > 0 }))
 
 /** Throws `store_unusable` if a file had another resting state before. */
 export function requireResting(path: string, state: string | undefined): void {
@@ -115,12 +113,8 @@ export function requireResting(path: string, state: string | undefined): void {
     throw storeUnusable(`${path} was written to meanwhile: make a backup of it by plantstore backup.`)
 }
 
-const refuseOtherName = (problem: string): never => {
-  throw storeUnusable(problem)
-}
-
 /** The size and time of a file, which any write changes. `undefined` if a WAL or a journal holds something. */
-export function restingState(path: string): string | undefined {
+function restingState(path: string): string | undefined {
   if (sizeOf(`${path}-wal`) > 0 || sizeOf(`${path}-journal`) > 0) return undefined
   const { size, mtimeNs } = statSync(path, { bigint: true })
   return `${size} ${mtimeNs}`
