@@ -30,7 +30,8 @@ export interface AppOptions {
   readonly maxBodyBytes: number
   /** The most plants in one answer. */
   readonly listMax: number | undefined
-  readonly rateLimit: RateLimit | undefined
+  /** How many requests a token may send to this process. Other processes count by themselves. */
+  readonly rateLimit: { readonly requests: number; readonly periodMs: number } | undefined
   /** How much of the memory for caches this thread may use: 1 for all of it. */
   readonly cacheShare: number
   /** Whether there is a page for browsers at `/`. */
@@ -50,10 +51,4 @@ export interface AppOptions {
 export interface IdentityProvider {
   readonly issuer: string
   verify(text: string): Promise<Omit<Caller, 'userId' | 'userBlockedAtMs'>>
-}
-
-/** How many requests a token may send to this process. Other processes count by themselves. */
-export interface RateLimit {
-  readonly requests: number
-  readonly periodMs: number
 }

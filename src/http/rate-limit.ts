@@ -1,15 +1,15 @@
 import type { RateLimiterRes } from 'rate-limiter-flexible'
 import { AppError } from '../domain/error.ts'
 import type { Caller } from '../domain/token.ts'
-import type { RateLimit } from './options.ts'
+import type { AppOptions } from './options.ts'
 
 /** Counts a request of a token, or of the user of a JWT, or rejects with `rate_exceeded`. A period begins with a request, and its count ends with it. */
-export function limitRate({ requests, periodMs }: RateLimit): (token: Caller) => Promise<void> {
+export function limitRate({ requests, periodMs }: NonNullable<AppOptions['rateLimit']>) {
   // Only a server with a limit loads the library.
   const loading = import('rate-limiter-flexible').then(
     ({ RateLimiterMemory }) => new RateLimiterMemory({ points: requests, duration: periodMs / 1000 }),
   )
-  return async ({ id, userName }) => {
+  return async ({ id, userName }: Caller): Promise<void> => {
     const limiter = await loading
     // A limiter in memory has no other reason to reject.
     await limiter.consume(id ?? userName).catch(({ msBeforeNext }: RateLimiterRes) => {

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'bun:test'
-import type { RateLimit } from '../../src/http/options.ts'
 import { until } from '../support/until.ts'
 import { ANSWERED_BEFORE_TOKENS, expectCodes, REFUSED_BY_THEMSELVES, type Row } from './support/answers.ts'
 import { startService } from './support/service.ts'
@@ -7,7 +6,7 @@ import { SOCKET_TRANSPORTS } from './support/transports.ts'
 
 const HOUR_MS = 3_600_000
 /** A limit whose period does not end while a test runs. */
-const perHour = (requests: number): RateLimit => ({ requests, periodMs: HOUR_MS })
+const perHour = (requests: number) => ({ requests, periodMs: HOUR_MS })
 
 describe.each(SOCKET_TRANSPORTS)('the rate limit of a token, $name', (transport) => {
   test('counts what a later check refuses, and is checked before it; what is answered without a token does not count', async () => {

@@ -1,7 +1,7 @@
 import type { Store } from '../../../src/domain/store.ts'
 import { createApp } from '../../../src/http/app.ts'
 import { identityProvider, type ProviderPolicy } from '../../../src/http/jwt/provider.ts'
-import type { AppOptions, RateLimit } from '../../../src/http/options.ts'
+import type { AppOptions } from '../../../src/http/options.ts'
 import { listen } from '../../../src/http/server.ts'
 import { readCertificate, readTls } from '../../../src/http/tls.ts'
 import { createLogger } from '../../../src/log.ts'
@@ -31,7 +31,7 @@ export interface ServiceOptions extends StoreOptions {
   readonly publicUrl?: string
   readonly servesDocs?: boolean
   readonly servesPage?: boolean
-  readonly rateLimit?: RateLimit
+  readonly rateLimit?: AppOptions['rateLimit']
   readonly idleTimeoutMs?: number
   readonly tls?: TlsFiles
   /** The path of a unix socket to listen at, instead of a port. */
