@@ -43,12 +43,9 @@ export interface Digest {
   readonly digest: string
 }
 
-/** The stages of a copy. Plants are copied, and read again from the copy. */
-type CopyStage = 'copied' | 'verified'
-
 export interface ContentsOptions {
-  /** Called with the number of plants that this stage is done with, and the number of all plants. */
-  readonly onProgress: (stage: CopyStage, done: number, total: number) => void
+  /** Called with the number of plants that are copied, or then read again from the copy, and the number of all plants. */
+  readonly onProgress: (stage: 'copied' | 'verified', done: number, total: number) => void
   /** Stops the copy, which then throws the reason of the signal. */
   readonly signal: AbortSignal
 }
@@ -75,7 +72,7 @@ export async function copyContents(source: Source, target: Target, options: Cont
 /** Reads and digests all contents in order, and passes each batch to `insert`. */
 async function digestWith(
   contents: Contents,
-  stage: CopyStage,
+  stage: 'copied' | 'verified',
   { onProgress, signal }: ContentsOptions,
   insert?: Target['insert'],
 ): Promise<Digest> {
