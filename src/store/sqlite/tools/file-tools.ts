@@ -1,10 +1,10 @@
 import { accessSync, constants, createReadStream, fstatSync, openSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, extname, join } from 'node:path'
-import { AppError, misused } from '../../../domain/error.ts'
+import { AppError, misused, orUndefined } from '../../../domain/error.ts'
 import type { FileStatus, FileTools, OpenOptions } from '../../engine.ts'
 import { openImmutable, openReader, openWriter, rowsOf } from '../driver.ts'
-import { isOfSqlite, isOutOfSpace, isUnshared, toAppError, toOpenError } from '../errors.ts'
+import { isOutOfSpace, isUnshared, toAppError, toOpenError } from '../errors.ts'
 import { realPath, sizeOf, syncDirectory } from '../files/file-system.ts'
 import { isOpenElsewhere, removeUnshared } from '../files/lock.ts'
 import { databaseEmpty, databaseMissing, inspect, inspectBackup, requireResting } from '../files/preflight.ts'
@@ -100,15 +100,11 @@ function keepBackups(database: string, latest: string, keep: number) {
 }
 
 /** The path that a backup records. `undefined` if it records none or is no readable database. Leaves no trace. */
-function recordedPath(file: string): string | undefined {
-  try {
+const recordedPath = (file: string): string | undefined =>
+  orUndefined(() => {
     using db = openImmutable(file)
     return rowsOf<[string]>(db, `select path from ${BACKUP_OF}`)[0]?.[0]
-  } catch (error) {
-    if (!isOfSqlite(error)) throw error
-    return undefined
-  }
-}
+  })
 
 /** See `FileTools.status`. */
 async function status(path: string, onOtherName: (problem: string) => void): Promise<FileStatus> {
