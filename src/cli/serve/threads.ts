@@ -68,9 +68,9 @@ export function prepareThreads(count: number, options: ThreadsOptions) {
     ask,
     /** Has all threads answer no more requests, within the time of the drain. Returns how many requests were cut. */
     async stop(stop: Stop): Promise<number> {
-      const late = Bun.sleep(Math.max(STOP_MIN_MS, stop.drainMs - closeMsOf(stop.drainMs) / 2))
-      const cuts = threads.map((thread) => Promise.race([thread.ask({ call: 'stop', argument: stop }), late]))
-      return (await Promise.all(cuts)).reduce<number>((sum, cut) => sum + Number(cut ?? 0), 0)
+      const maxMs = Math.max(STOP_MIN_MS, stop.drainMs - closeMsOf(stop.drainMs) / 2)
+      const cuts = await ask({ call: 'stop', argument: stop }, maxMs)
+      return cuts.reduce<number>((sum, cut) => sum + Number(cut ?? 0), 0)
     },
     /** Ends all threads. Until then they are asked for metrics, so that no counter falls. */
     end(): void {
