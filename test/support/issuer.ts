@@ -1,5 +1,5 @@
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose'
-import type { TlsFiles } from '../../src/http/tls.ts'
+import type { TlsFiles } from './certificates.ts'
 
 export const AUDIENCE = 'https://plants.example.org'
 
