@@ -25,7 +25,7 @@ export const createLogger = (level: pino.Level, destination: DestinationStream, 
       base: null,
       timestamp: timeField(),
       formatters: { level: (label) => ({ level: label }) },
-      hooks: { streamWrite: (line) => formatShort(line, format) },
+      hooks: { streamWrite: shortLines(format) },
     },
     destination,
   )
@@ -40,14 +40,16 @@ function timeField(): () => string {
   }
 }
 
-/** Formats a line, and cuts it to the limit. The limit is of the formatted line: an escaped character may take six bytes. */
-function formatShort(line: string, format: LineFormat): string {
-  let text = format(line)
-  for (let length = CUT_LENGTH_MAX; Buffer.byteLength(text) > LINE_MAX_BYTES && length >= 1; length /= 2) {
-    text = format(cutLine(line, length))
+/** Returns a function that formats a line, and cuts it to the limit. The limit is of the formatted line: an escaped character may take six bytes. */
+const shortLines =
+  (format: LineFormat): LineFormat =>
+  (line) => {
+    let text = format(line)
+    for (let length = CUT_LENGTH_MAX; Buffer.byteLength(text) > LINE_MAX_BYTES && length >= 1; length /= 2) {
+      text = format(cutLine(line, length))
+    }
+    return text
   }
-  return text
-}
 
 /** A JSON line with its texts cut to a length. */
 function cutLine(line: string, length: number): string {
