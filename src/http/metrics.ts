@@ -133,7 +133,6 @@ interface Metric {
   readonly aggregator?: 'max' | 'first'
   readonly values: readonly Value[]
 }
-type Metrics = Readonly<Record<MetricName, Metric>>
 
 /** A value of a metric. The name of its series is that of the metric and `suffix`. */
 interface Value {
@@ -147,7 +146,7 @@ function metricsOf(
   { http, writes, store, version, certificateEndsMs, nowMs }: MetricSources,
   measured: Partial<Measurements>,
   silentThreads: number | undefined,
-): Metrics {
+): Readonly<Record<MetricName, Metric>> {
   const operations = Object.entries(http.operations)
   const answered = operations.flatMap(([operation, { statuses }]) =>
     Object.entries(statuses).map(([status, value]) => ({ labels: { operation, status }, value })),

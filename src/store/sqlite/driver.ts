@@ -79,13 +79,12 @@ export function openWriter(path: string, durability: FileDurability): Database {
  */
 export function openReader(path: string, { recovers = false } = {}): Database {
   const access = recovers ? { readwrite: true, create: false } : { readonly: true }
-  const db = openLocked(path, { ...access, safeIntegers: true, strict: true }, readSchemaVersion)
+  const options = { ...access, safeIntegers: true, strict: true }
+  // Any read takes the lock.
+  const db = openLocked(path, options, (opened) => rowsOf(opened, 'pragma schema_version'))
   db.run(`pragma busy_timeout = ${LOCK_MAX_WAIT_MS}`)
   return db
 }
-
-/** A read that takes the lock of a database. */
-const readSchemaVersion = (db: Database) => void rowsOf(db, 'pragma schema_version')
 
 /** Opens a connection that reads a database and leaves no trace. No process may have it open (https://sqlite.org/uri.html). */
 export const openImmutable = (path: string): Database =>

@@ -189,7 +189,6 @@ function inspectAlone(role: FileRole, path: string): readonly Definition[] {
   return inspectSchema(role, path, openImmutable)
 }
 
-/** The file is a database of another application. */
 const databaseForeign = (path: string) =>
   storeUnusable(`The database ${path} belongs to another application: name another file.`)
 
