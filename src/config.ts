@@ -188,14 +188,6 @@ export const OPTIONS = {
   yes: new Option('--yes', 'Confirms that data is deleted for good.'),
 } as const
 
-/** Options of earlier versions, and what to do instead. A command that gets one exits with 2, as does `serve` if its variable is set. */
-export const REMOVED: Readonly<Record<string, string>> = {
-  '--max-in-flight': 'limit the requests in progress in a reverse proxy',
-  '--assume-alone': 'end the servers that use the store, or use --snapshot',
-  '--rate-burst': 'use only --rate-limit, or limit bursts in a reverse proxy',
-  '--tokens-file': 'run plantstore token import FILE',
-}
-
 /** Gives options their variables, and a heading in the help. */
 function settings<T extends Readonly<Record<string, Option>>>(heading: string, options: T): T {
   for (const option of Object.values(options)) {

@@ -5,7 +5,7 @@ import { Glob } from 'bun'
 import GithubSlugger from 'github-slugger'
 import packageJson from '../package.json'
 import { EXIT, exitCodeOf } from '../src/cli/io.ts'
-import { OPTIONS, REMOVED } from '../src/config.ts'
+import { OPTIONS } from '../src/config.ts'
 import { ERRORS } from '../src/http/answers.ts'
 import { leafCommands, nameOf } from './support/commands.ts'
 import {
@@ -84,13 +84,8 @@ describe('the documentation', () => {
 describe('the pages', () => {
   const files = [...new Glob('contrib/**/*.*').scanSync(pathOfPage('.'))]
   const options = Object.values(OPTIONS)
-  const removed = Object.keys(REMOVED)
-  const flags = [...options.map(({ long = '' }) => long), ...removed, '--help', '--version']
-  const variables = [
-    ...options.map(({ envVar = '' }) => envVar),
-    ...removed.map((flag) => `PLANTSTORE_${flag.slice(2).replaceAll('-', '_').toUpperCase()}`),
-    ...VARIABLES_OF_TESTS,
-  ]
+  const flags = [...options.map(({ long = '' }) => long), '--help', '--version']
+  const variables = [...options.map(({ envVar = '' }) => envVar), ...VARIABLES_OF_TESTS]
   const codes = Object.values(ERRORS).map(({ code }) => String(code))
 
   test.each([

@@ -6,7 +6,7 @@ import { AppError, type ErrorKind } from '../domain/error.ts'
 import { parseOption } from '../values.ts'
 import { VERSION } from '../version.ts'
 import { Ended, EXIT, type Io, isClosedPipe, linesOf } from './io.ts'
-import { applyBooleanVariables, removalOf, unknownVariables } from './variables.ts'
+import { applyBooleanVariables, unknownVariables } from './variables.ts'
 
 /** Runs the command that the arguments name. Resolves to the exit code. A failure is printed in one line. */
 export async function run(process: Io): Promise<number> {
@@ -100,11 +100,8 @@ export async function createProgram(io: Io, word = 'help', help: string[] = []):
     .hook('preAction', async (_, command) => {
       for (const text of command.args) parseOption(text, String, { long: 'The argument' })
       applyBooleanVariables(command, io.env)
-      for (const name of unknownVariables(io.env)) {
-        const removal = command.name() === 'serve' && removalOf(name)
-        if (removal) command.error(removal)
+      for (const name of unknownVariables(io.env))
         await io.tell(line(`There is no variable ${name}: it is ignored.`), 'warn')
-      }
     })
   const groups = Object.entries(COMMANDS)
   const isOne = !/^(?:help|completion)$/.test(word) && groups.some(([, commands]) => Object.hasOwn(commands, word))
@@ -141,9 +138,8 @@ function reworded(message: string, word: string): string {
     .replace('\n(Did you', ' (Did you')
     .trim()
   if (!text.startsWith('unknown ')) return text
-  const [, flag = ''] = /^unknown option '(--?[\w-]+)/.exec(text) ?? []
-  const isAddress = word === 'serve' && ['--port', '--host', '-p'].includes(flag)
-  return removalOf(flag) ?? `${text}${isAddress ? ' (Did you mean --listen?)' : ''}. Try --help or --version.`
+  const isAddress = word === 'serve' && /^unknown option '(?:--port|--host|-p)'/.test(text)
+  return `${text}${isAddress ? ' (Did you mean --listen?)' : ''}. Try --help or --version.`
 }
 
 /** One line on stderr. Passwords in the text are hidden. */

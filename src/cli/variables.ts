@@ -1,5 +1,5 @@
 import type { CommandUnknownOpts } from '@commander-js/extra-typings'
-import { OPTIONS, REMOVED, VARIABLE_PREFIX } from '../config.ts'
+import { OPTIONS, VARIABLE_PREFIX } from '../config.ts'
 import { oneOf, parseOption } from '../values.ts'
 
 /** Applies `true` and `false` in the variables of flags. Commander takes every value there for true, also `false`. */
@@ -19,12 +19,6 @@ export function unknownVariables(env: Readonly<Record<string, string | undefined
   return Object.keys(env).filter(
     (name) => name.startsWith(VARIABLE_PREFIX) && !known.has(name) && !KUBERNETES_VARIABLE.test(`${name}=${env[name]}`),
   )
-}
-
-/** The message about the flag or the variable of an option that `REMOVED` has, `undefined` for any other name. */
-export function removalOf(name: string): string | undefined {
-  const flag = name.replace(VARIABLE_PREFIX, '--').replaceAll('_', '-').toLowerCase()
-  return REMOVED[flag] && `There is no ${name} any more: ${REMOVED[flag]}.`
 }
 
 /**
