@@ -24,22 +24,24 @@ export interface Serving extends RenewalParts {
  */
 export function watchEndings(log: Logger, io: Io) {
   const { promise: failed, resolve: fail } = Promise.withResolvers<void>()
-  /** Every thread that finds a failure reports it. The first report is logged. */
-  const end = (facts: object, message: string): void => {
-    if (endings.hasFailed) return
+  /** Every thread that finds a failure reports it. Returns whether this is the first report, which is the one to log. */
+  const end = (): boolean => {
+    if (endings.hasFailed) return false
     endings.hasFailed = true
     setTimeout(() => io.exit(EXIT.storeUnusable), EXIT_AFTER_FAILURE_MS)
     fail()
-    log.fatal(facts, message)
+    return true
   }
   const endings = {
     signalled: new Promise<Signal>((resolve) => io.onSignal(resolve)),
     failed,
     hasFailed: false,
-    onFailure: (reason: string) =>
-      end({ reason }, 'the store has failed: nothing more is written, and the process ends'),
-    onThreadEnd: (thread: number, reason: string) =>
-      end({ thread, reason }, 'a thread that answers requests has failed: the process ends'),
+    onFailure(reason: string): void {
+      if (end()) log.fatal({ reason }, 'the store has failed: nothing more is written, and the process ends')
+    },
+    onThreadEnd(thread: number, reason: string): void {
+      if (end()) log.fatal({ thread, reason }, 'a thread that answers requests has failed: the process ends')
+    },
   }
   return endings
 }

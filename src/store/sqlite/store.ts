@@ -43,12 +43,11 @@ export async function openSqliteStore(
     const madePath = realpathSync(path)
     // SQLite does not sync the directory's entry of a new WAL. Without the entry a power loss would lose the whole WAL.
     syncDirectory(dirname(madePath))
-    const warn = (message: string) => onEvent({ level: 'warn', message, sizes: {} })
     const objects = describeObjects(foreign)
-    if (objects !== '') warn(`the database has objects of other programs, which no backup holds: ${objects}`)
+    if (objects !== '') onEvent({ level: 'warn', message: `${FOREIGN_OBJECTS}: ${objects}`, sizes: {} })
     if (isCreated) options.onCreated?.(madePath)
     const exposed = isServer ? filesOpenToOthers(madePath) : []
-    if (exposed.length > 0) warn(`the database is open to others: chmod 600 ${exposed.join(' ')}`)
+    if (exposed.length > 0) onEvent({ level: 'warn', message: `${EXPOSED}: chmod 600 ${exposed.join(' ')}`, sizes: {} })
     const connections = connect(madePath, onFailure, { ...options, durability, isServer, onEvent, monotonicMs })
     return { ...storeOf(connections), opened: connections.writer.opened, share: connections.share }
   } catch (error) {
@@ -72,3 +71,7 @@ const storeOf = (connections: Connections): Store => ({
   ...connections.versions,
   close: connections.close,
 })
+
+const EXPOSED = 'the database is open to others'
+
+const FOREIGN_OBJECTS = 'the database has objects of other programs, which no backup holds'
