@@ -1,18 +1,17 @@
 import { AppError } from '../../domain/error.ts'
-import { type FileDurability, openReader } from './driver.ts'
+import { openReader } from './driver.ts'
 import { toAppError } from './errors.ts'
 import { fileIdentity } from './files/file-system.ts'
 import { movedAway } from './files/moved-files.ts'
 import type { StoreShare } from './share.ts'
 import { readVersions, shareChanges, shareCheckTime } from './versions.ts'
+import type { GroupCommitOptions } from './writing/group-commit.ts'
 import { joinThread, openHere, openWriter, startThread, type WriterOptions } from './writing/writer.ts'
 
 type ThreadOptions = Omit<WriterOptions, 'open' | 'onFailure'>
 
-interface ConnectOptions extends ThreadOptions {
+interface ConnectOptions extends ThreadOptions, Pick<GroupCommitOptions, 'durability' | 'quotaPlants'> {
   readonly isServer: boolean
-  readonly durability: FileDurability
-  readonly quotaPlants?: number | undefined
 }
 
 /** Opens a connection that reads and one that writes: of a server, in a thread of its own. */
