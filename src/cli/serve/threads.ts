@@ -89,7 +89,8 @@ function startThread(start: ThreadStart, { writeLines, onFailure, onThreadEnd }:
     hasEnded = true
     // What it still sends comes too late.
     worker.onmessage = null
-    worker.terminate()
+    // To terminate a thread that answers nothing would block this one. The end of the process ends it.
+    if (unanswered.size === 0) worker.terminate()
     for (const resolve of unanswered.values()) resolve(undefined)
     if (reason !== undefined) onThreadEnd(start.number, reason)
   }
