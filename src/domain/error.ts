@@ -20,6 +20,7 @@ export type ErrorKind =
   | 'query_invalid'
   | 'id_invalid'
   | 'several_hosts'
+  | 'content_range_unsupported'
   | 'token_missing'
   | 'token_invalid'
   | 'rate_exceeded'

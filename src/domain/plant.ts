@@ -31,6 +31,10 @@ const plantProperties = {
   tag: Type.Optional(Text('Tag that specifies the type of plant', 'evergreen')),
 }
 
+/** The fields of a plant for a sentence. */
+export const FIELDS_IN_WORDS = enumerate(Object.keys(plantProperties))
+const TEXT_RULE = `${FIELDS_IN_WORDS} must hold neither U+0000 nor an unpaired surrogate.`
+
 /** The examples of the fields. */
 const exampleOf = (properties: TProperties) =>
   Object.fromEntries(Object.entries(properties).map(([name, { example }]) => [name, example]))
@@ -41,7 +45,7 @@ const exampleOf = (properties: TProperties) =>
  */
 export const Plant = Type.Object(plantProperties, {
   title: 'Plant',
-  description: 'A plant as it is returned.',
+  description: `A plant as it is returned, and as a put takes it. ${TEXT_RULE} A put may also have the \`id\` of its path. Other properties are ignored.`,
   example: exampleOf(plantProperties),
 })
 export type Plant = Static<typeof Plant>
@@ -58,15 +62,13 @@ export const ListedPlant = Type.Intersect(
 
 /** The fields of a plant, in the order in which they are stored and sent. */
 export const PLANT_FIELDS = Object.keys(Plant.properties) as readonly (keyof Plant)[]
-/** The same for a sentence. */
-export const FIELDS_IN_WORDS = enumerate(PLANT_FIELDS)
 
 const newPlantProperties = { id: Id(`The client chooses it: ${INT64_RULE}.`), ...plantProperties }
 
 /** What a client sends to create a plant. `id` is exact over the whole int64 range, hence a bigint. */
 export const NewPlant = Type.Object(newPlantProperties, {
   title: 'NewPlant',
-  description: `A plant as it is sent. ${FIELDS_IN_WORDS} must hold neither U+0000 nor an unpaired surrogate. Properties that NewPlant does not have are ignored.`,
+  description: `A plant as it is sent. ${TEXT_RULE} Properties that NewPlant does not have are ignored.`,
   example: exampleOf(newPlantProperties),
 })
 export type NewPlant = Static<typeof NewPlant>

@@ -47,8 +47,14 @@ export interface RowRange<Key> {
 /** A user as `findUser` finds it. */
 export type FoundUser = Pick<User, 'blockedAtMs'> & { readonly id: UserId }
 
-/** Whether a plant may be deleted. It depends on nothing but the plant. */
-export type PlantCondition = (plant: Plant) => boolean
+/**
+ * What a write demands of the stored plant: that there is one, that there is none, or that a function holds for it, with `undefined` if
+ * there is none. A function depends on nothing else. It is called again if others write the plant meanwhile.
+ */
+export type PlantCondition = 'some' | 'none' | ((stored: Plant | undefined) => boolean)
+
+/** Whose plant it is: a user's, or that of a user who may not exist yet. */
+export type PlantOwner = UserId | Pick<User, 'name' | 'createdAtMs'>
 
 /** A token to store. `hash` has 32 bytes. `userName` becomes a user if there is no user of that name. */
 export interface NewToken extends Pick<Token, 'userName' | 'scope' | 'label' | 'createdAtMs' | 'expiresAtMs'> {
@@ -125,8 +131,14 @@ export interface Store {
   /** A plant of the user. Rejects with `plant_not_found`. */
   getPlant(user: UserId, id: bigint): Promise<Plant>
   /**
-   * Deletes a plant. Rejects with `plant_not_found` if the user does not have it, and with `precondition_failed` if `condition` is
-   * false for the plant that would be deleted.
+   * Replaces a plant as a whole, or makes it. Resolves to whether it made the plant. Rejects with `precondition_failed` if `condition`
+   * does not hold for what it would replace. A put that would make a plant rejects as `createPlant` does, but never with
+   * `plant_exists`. It stores a missing owner with a name in the same transaction, and rejects with `token_invalid` for a blocked one.
+   */
+  putPlant(owner: PlantOwner, plant: NewPlant, condition?: PlantCondition): Promise<boolean>
+  /**
+   * Deletes a plant. Rejects with `plant_not_found` if the user does not have it, and with `precondition_failed` if `condition` does
+   * not hold for the plant that would be deleted.
    */
   deletePlant(user: UserId, id: bigint, condition?: PlantCondition): Promise<void>
   /**

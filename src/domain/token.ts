@@ -35,7 +35,7 @@ export interface User {
   readonly blockedAtMs: number | undefined
 }
 
-/** What a token may do: `read` lists; `write` creates, lists and deletes. */
+/** What a token may do: `read` lists and gets; `write` also creates, puts and deletes. */
 export const SCOPES = ['read', 'write'] as const
 export type Scope = (typeof SCOPES)[number]
 

@@ -12,8 +12,9 @@ export const jsonHeaders = (cacheControl: CacheControl): Headers =>
   new Headers({ 'content-type': JSON_TYPE, 'x-content-type-options': 'nosniff', 'cache-control': cacheControl })
 
 const HEADERS = jsonHeaders('no-store')
-/** The head of a success with JSON. One object for all answers, because a new one for each would cost 70 ns. */
+/** The heads of successes with JSON. One object for all answers, because a new one for each would cost 70 ns. */
 export const SUCCESS = { headers: HEADERS }
+export const CREATED = { status: 201, headers: HEADERS }
 
 const BODY_BYTES = Symbol('bodyBytes')
 
@@ -76,6 +77,11 @@ export const ERRORS = {
     when: 'the request has more than one `Host` line',
     message: 'The request has more than one Host line: send one.',
   },
+  content_range_unsupported: {
+    code: 40006,
+    when: 'a put has a `Content-Range`',
+    message: 'A put stores a whole plant, nothing was changed: send it without a Content-Range.',
+  },
   token_missing: {
     code: 40101,
     when: 'there is no `Authorization` line, or it has another scheme',
@@ -117,13 +123,14 @@ export const ERRORS = {
   plant_exists: {
     code: 40901,
     when: 'the user has a plant with this id already; it is left as it was',
-    message: 'You have a plant with this id already, and nothing was changed: GET /plants/{id} shows the stored plant.',
+    message:
+      'You have a plant with this id already, and nothing was changed: GET /plants/{id} shows it, and PUT /plants/{id} replaces it and may be repeated.',
   },
   precondition_failed: {
     code: 41201,
-    when: '`If-Match` names neither the `ETag` of the plant nor `*`, `If-None-Match` names one of them, or either is malformed',
+    when: 'a put with `If-Match` finds no plant, `If-Match` names neither the `ETag` of the plant nor `*`, `If-None-Match` names one of them, or either is malformed',
     message:
-      'The plant was not deleted, because its ETag is not the demanded one or the precondition is malformed: get the plant and decide anew.',
+      'Nothing was changed, because the plant is not as If-Match or If-None-Match demands, or one of these is malformed: get the plant and decide anew.',
   },
   body_too_large: {
     code: 41301,

@@ -43,7 +43,7 @@ export const authentication = ({ tokens, admit }: AuthenticationParts) =>
 const NO_SCOPE = 'This token may do nothing here: get one with the scope plants:read or plants:write.'
 
 /** Throws `scope_insufficient` unless the token may write. */
-export function requireWrite({ caller }: { readonly caller?: Caller }): void {
+export function requireWrite({ caller }: { readonly caller?: Pick<Caller, 'scope'> }): void {
   if (caller?.scope !== 'write') throw new AppError('scope_insufficient')
 }
 

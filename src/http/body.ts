@@ -5,13 +5,15 @@ import type { NewPlant } from '../domain/plant.ts'
 import { JSON_TYPE } from './answers.ts'
 
 /**
- * Reads the plant that a request carries, from at most `maxBodyBytes`. Rejects with the first that applies of `content_type_unsupported`,
- * `content_encoding_unsupported`, `body_too_large`, `body_not_json` and `plant_invalid`. The headers decide before the body is read.
+ * Reads the plant that a request carries, from at most `maxBodyBytes`. The body may lack an `id` that the path has. Rejects with the first
+ * that applies of `content_type_unsupported`, `content_encoding_unsupported`, `body_too_large`, `body_not_json` and `plant_invalid`. The
+ * headers decide before the body is read.
  */
 export async function readNewPlant(
   request: Request,
   headers: Readonly<Record<string, string | undefined>>,
   maxBodyBytes: number,
+  pathId?: bigint,
 ): Promise<NewPlant> {
   const { 'content-type': type = '', 'content-encoding': encoding, 'content-length': length } = headers
   if (type !== JSON_TYPE && !JSON_IN_UTF8.test(type)) throw new AppError('content_type_unsupported')
@@ -27,7 +29,12 @@ export async function readNewPlant(
     // The client closed the connection in the middle of the body.
     throw cause instanceof AppError ? cause : new AppError('body_not_json', { cause })
   }
-  return toNewPlant(parseJson(body))
+  const value = parseJson(body)
+  if (pathId === undefined || typeof value !== 'object' || value === null || Array.isArray(value))
+    return toNewPlant(value)
+  if ('id' in value && value.id !== pathId)
+    throw new AppError('plant_invalid', { message: '`id` must be left out or be that of the path.' })
+  return toNewPlant({ ...value, id: pathId })
 }
 
 /**

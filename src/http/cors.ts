@@ -1,7 +1,7 @@
 import type { Handle } from './server.ts'
 
 /** The methods and headers that pages may send, and the headers of an answer that they may read (Fetch standard §3.3). */
-const METHODS = 'GET, HEAD, POST, DELETE'
+const METHODS = 'GET, HEAD, POST, PUT, DELETE'
 const SENT_HEADERS = 'Authorization, Content-Type, If-Match, If-None-Match, X-Request-Id'
 const EXPOSED_HEADERS = 'Link, ETag, Retry-After, X-Request-Id'
 /** How long a browser may keep the answer to a preflight request. */

@@ -1,3 +1,5 @@
+import { plantJson } from '../domain/plant.ts'
+import type { PlantCondition } from '../domain/store.ts'
 import { jsonHeaders, respond } from './answers.ts'
 
 /** The strong entity tag of an answer with this text (RFC 9110 §8.8.3). */
@@ -25,17 +27,19 @@ export function answerTagged({ headers }: Request, { body, bodyBytes, etag, link
   return response
 }
 
-/**
- * Whether the preconditions of a delete hold for an entity tag (RFC 9110 §13.1). A malformed header never holds. `undefined` if the
- * request has none.
- */
-export function preconditionOf({ headers }: Request): ((etag: string) => boolean) | undefined {
+/** The preconditions of a write (RFC 9110 §13.1), if it has any. A malformed header never holds. */
+export function conditionOf({ headers }: Request): PlantCondition | undefined {
   const ifMatch = headers.get('if-match')
   const ifNoneMatch = headers.get('if-none-match')
   if (ifMatch === null && ifNoneMatch === null) return undefined
-  return (etag) =>
-    (ifMatch === null || names(ifMatch, etag, false)) &&
-    (ifNoneMatch === null || (ENTITY_TAGS.test(ifNoneMatch) && !names(ifNoneMatch, etag, true)))
+  if (ifMatch === '*' && ifNoneMatch === null) return 'some'
+  if (ifMatch === null && ifNoneMatch === '*') return 'none'
+  return (stored) => {
+    const etag = stored && entityTagOf(plantJson(stored))
+    const isMatch = ifMatch === null || (etag !== undefined && names(ifMatch, etag, false))
+    const isOther = ifNoneMatch === null || (ENTITY_TAGS.test(ifNoneMatch) && !(etag && names(ifNoneMatch, etag, true)))
+    return isMatch && isOther
+  }
 }
 
 /**

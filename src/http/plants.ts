@@ -2,21 +2,53 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { AppError } from '../domain/error.ts'
 import { FIELDS_IN_WORDS, ListedPlant, NewPlant, Plant, plantJson, toPlant } from '../domain/plant.ts'
-import { OTHERS_SEEN_WITHIN_MS } from '../domain/store.ts'
-import { respond } from './answers.ts'
+import { OTHERS_SEEN_WITHIN_MS, type PlantOwner } from '../domain/store.ts'
+import { type Caller, NOBODY } from '../domain/token.ts'
+import { CREATED, respond, SUCCESS } from './answers.ts'
 import { authentication, requireWrite } from './authentication.ts'
 import { readNewPlant } from './body.ts'
 import { ErrorBody, operation } from './docs/operation.ts'
-import { answerTagged, entityTagOf, preconditionOf } from './etag.ts'
+import { answerTagged, conditionOf, entityTagOf } from './etag.ts'
 import { LIST_PLANTS } from './lists/list-cache.ts'
 import { listPlants } from './lists/list-plants.ts'
 import type { AppParts } from './parts.ts'
 import { IfNoneMatch, ListQuery, PlantPath, PlantQuery, Preconditions } from './query.ts'
+import type { RequestContext } from './request-context.ts'
 
 /** The plants of the calling user. Each route checks in this order: token, scope, path and query, body. Then it asks the store. */
 export const plants = (parts: AppParts) => {
   const { store, tokens, maxBodyBytes, monotonicMs, nowMs } = parts
   const list = listPlants(parts)
+
+  /** Creates the plant of a request, or puts it if the path has its id. */
+  const write = async ({ request, headers, caller, context, params }: WriteContext): Promise<Response> => {
+    const id = params?.id
+    if (id !== undefined && 'content-range' in headers) throw new AppError('content_range_unsupported')
+    const acceptedMs = monotonicMs()
+    // Elysia would read the body before the token is known, round large ids, and accept what is not JSON.
+    const plant = await readNewPlant(request, headers, maxBodyBytes, id)
+    context.plantId = plant.id
+    // A command that ends a token waits for so long afterwards. So only a slower body can arrive after that end.
+    const isSlow = monotonicMs() - acceptedMs >= OTHERS_SEEN_WITHIN_MS
+    const { userId, userName: name, subject, scope } = isSlow ? await tokens.readAgain(request, caller) : caller
+    if (isSlow) requireWrite({ caller: { scope } })
+    let owner: PlantOwner = userId
+    for (;;) {
+      if (owner === NOBODY) owner = { name, createdAtMs: nowMs() }
+      try {
+        let isMade = false
+        if (id !== undefined) isMade = await store.putPlant(owner, plant, conditionOf(request))
+        else if (typeof owner === 'number') await store.createPlant(owner, plant)
+        else await store.createFirstPlant(owner, plant)
+        return respond(plantJson(toPlant(plant)), isMade ? CREATED : SUCCESS)
+      } catch (error) {
+        const hasNoUser = error instanceof AppError && error.kind === 'token_invalid' && typeof owner === 'number'
+        // The user of a JWT is there from the first plant on, and until `user delete`.
+        if (!hasNoUser || subject === undefined) throw error
+        owner = NOBODY
+      }
+    }
+  }
   return (
     new Elysia({ name: 'plants' })
       // Copies, because Elysia writes a name into each model.
@@ -30,28 +62,7 @@ export const plants = (parts: AppParts) => {
       .get('/plants', list, { query: ListQuery, headers: IfNoneMatch, ...LIST })
       // Elysia's own HEAD would read the whole list.
       .head('/plants', list, { query: ListQuery, detail: { hide: true } })
-      .post(
-        '/plants',
-        async ({ request, headers, caller, context }) => {
-          const acceptedMs = monotonicMs()
-          // Elysia would read the body before the token is known, round large ids, and accept what is not JSON.
-          const plant = await readNewPlant(request, headers, maxBodyBytes)
-          context.plantId = plant.id
-          // A command that ends a token waits for so long afterwards. So only a slower body can arrive after that end.
-          if (monotonicMs() - acceptedMs >= OTHERS_SEEN_WITHIN_MS)
-            requireWrite({ caller: await tokens.readAgain(request, caller) })
-          try {
-            await store.createPlant(caller.userId, plant)
-          } catch (error) {
-            const hasNoUser = error instanceof AppError && error.kind === 'token_invalid'
-            // The user of a JWT is there from the first plant on, and until `user delete`.
-            if (!hasNoUser || caller.subject === undefined) throw error
-            await store.createFirstPlant({ name: caller.userName, createdAtMs: nowMs() }, plant)
-          }
-          return respond(plantJson(toPlant(plant)))
-        },
-        { writes: true, parse: 'none', body: 'NewPlant', ...CREATE },
-      )
+      .post('/plants', write, { writes: true, parse: 'none', body: 'NewPlant', ...CREATE })
       .get(
         '/plants/:id',
         async ({ request, caller, params: { id }, query: { include } }) => {
@@ -62,18 +73,28 @@ export const plants = (parts: AppParts) => {
         },
         { params: PlantPath, query: PlantQuery, headers: IfNoneMatch, ...GET },
       )
+      .put('/plants/:id', write, {
+        ...{ writes: true, parse: 'none', params: PlantPath, headers: Preconditions, body: 'Plant' },
+        ...PUT,
+      })
       .delete(
         '/plants/:id',
         async ({ request, caller, context, params: { id } }) => {
           context.plantId = id
-          const precondition = preconditionOf(request)
-          const condition = precondition && ((plant: Plant) => precondition(entityTagOf(plantJson(plant))))
-          await store.deletePlant(caller.userId, id, condition)
+          await store.deletePlant(caller.userId, id, conditionOf(request))
           return new Response(null, { status: 204 })
         },
         { writes: true, parse: 'none', params: PlantPath, headers: Preconditions, ...DELETE },
       )
   )
+}
+
+interface WriteContext {
+  readonly request: Request
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly caller: Caller
+  readonly context: RequestContext
+  readonly params?: { readonly id?: bigint }
 }
 
 const PLANTS = Type.Array(ListedPlant, { example: [{ name: 'Monstera', tag: 'evergreen' }, { name: 'Fern' }] })
@@ -93,6 +114,17 @@ const LIST = operation({
 /** A link of a created plant to an operation on it. */
 const linkTo = (operationId: string) => ({ operationId, parameters: { id: '$request.body#/id' } })
 
+/** The errors of operations that store the plant of a body. */
+const BODY_ERRORS = [
+  'plant_invalid',
+  'body_not_json',
+  'scope_insufficient',
+  'quota_exceeded',
+  'body_too_large',
+  'content_type_unsupported',
+  'content_encoding_unsupported',
+] as const
+
 const CREATE = operation({
   operationId: 'createPlant',
   summary: 'Create a plant',
@@ -102,19 +134,10 @@ const CREATE = operation({
     200: {
       description: 'The plant, stored',
       body: Plant,
-      links: { getPlant: linkTo('getPlant'), deletePlant: linkTo('deletePlant') },
+      links: { getPlant: linkTo('getPlant'), putPlant: linkTo('putPlant'), deletePlant: linkTo('deletePlant') },
     },
   },
-  errors: [
-    'plant_invalid',
-    'body_not_json',
-    'scope_insufficient',
-    'quota_exceeded',
-    'plant_exists',
-    'body_too_large',
-    'content_type_unsupported',
-    'content_encoding_unsupported',
-  ],
+  errors: [...BODY_ERRORS, 'plant_exists'],
 })
 
 const GET = operation({
@@ -126,6 +149,17 @@ const GET = operation({
     304: { description: 'The plant is that of the ETag in If-None-Match', body: Type.Void(), headers: ['ETag'] },
   },
   errors: ['query_invalid', 'id_invalid', 'plant_not_found'],
+})
+
+const PUT = operation({
+  operationId: 'putPlant',
+  summary: 'Replace a plant, or make it',
+  description: `Makes the plant of the path what the body says, whether the user has it or not. When the client reads the answer, the plant is on disk. To repeat the request changes nothing more. A body without a field leaves a plant without it. \`If-Match\` with the \`ETag\` of \`getPlant\` replaces the plant only while it has the same ${FIELDS_IN_WORDS}, and with \`*\` only if there is one. \`If-None-Match: *\` makes the plant only if there is none. \`If-Match\` compares strongly, and \`If-None-Match\` weakly. The id is percent-decoded once.`,
+  successes: {
+    200: { description: 'The plant, replaced', body: Plant },
+    201: { description: 'The plant, made', body: Plant },
+  },
+  errors: [...BODY_ERRORS, 'id_invalid', 'content_range_unsupported', 'precondition_failed'],
 })
 
 const DELETE = operation({

@@ -76,7 +76,7 @@ const ENTITY_TAGS = Type.Optional(
 /** The precondition of a read. Any value is allowed: text that is no `ETag` matches none. */
 export const IfNoneMatch = checkedBy(Type.Object({ 'If-None-Match': ENTITY_TAGS }))
 
-/** The preconditions of a delete, as that of a read. */
+/** The preconditions of a write, as that of a read. */
 export const Preconditions = checkedBy(Type.Object({ 'If-Match': ENTITY_TAGS, 'If-None-Match': ENTITY_TAGS }))
 
 const parseInclude = (given: unknown): Include =>

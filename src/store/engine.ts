@@ -66,7 +66,7 @@ export interface OpenOptions {
   readonly mustExist?: boolean
   /** `full` by default. */
   readonly durability?: Durability
-  /** The most plants that a user may have when `createPlant` creates one more. No limit if left out. */
+  /** The most plants that a user may have when `createPlant` or `putPlant` makes one more. No limit if left out. */
   readonly quotaPlants?: number | undefined
   /**
    * Opens the store for a server. It writes in a thread of its own, so that reads never wait for an fsync. If the database cannot

@@ -33,8 +33,8 @@ export interface Write<Lane, Content> {
   readonly textLength: number
   /** Writes with the same key are committed in the order in which they were asked for, whatever their lanes are. */
   readonly key?: string
-  /** The group of this write holds no later write with its key. */
-  readonly isLastOfKey?: boolean
+  /** The writes of a group with the same key have the same run. A write with a key and without a run is alone with its key. */
+  readonly run?: string | undefined
 }
 
 /**
@@ -207,14 +207,16 @@ function takeGroup<Lane, Content>(
   underWay: readonly Asked<Lane, Content>[],
   full: GroupSize,
 ): readonly Asked<Lane, Content>[] {
-  const blocked = new Set<string | undefined>()
-  for (const { key } of underWay) blocked.add(key)
+  /** The runs that writes with a key must have. Those of `undefined` have to wait. */
+  const runs = new Map(underWay.map(({ key }) => [key, undefined as string | undefined]))
   const [group, left]: [Asked<Lane, Content>[], Asked<Lane, Content>[]] = [[], []]
   let groupText = 0
   for (const write of waiting) {
     if (group.length >= full.writes || groupText >= full.textLength) break
-    const isTaken = write.lane === lane && (write.key === undefined || !blocked.has(write.key))
-    if (!isTaken || write.isLastOfKey) blocked.add(write.key)
+    const { key, run } = write
+    const mayJoin = key === undefined || !runs.has(key) || (run !== undefined && runs.get(key) === run)
+    const isTaken = write.lane === lane && mayJoin
+    if (key !== undefined) runs.set(key, isTaken ? run : undefined)
     if (isTaken) groupText += write.textLength
     const side = isTaken ? group : left
     side.push(write)

@@ -1,4 +1,4 @@
-import { AppError } from '../domain/error.ts'
+import { AppError, type ErrorKind } from '../domain/error.ts'
 import { isOptional, PLANT_FIELDS, type Plant, type PlantValues, type StoredPlant, valuesOf } from '../domain/plant.ts'
 import {
   type CreatedTokens,
@@ -13,40 +13,63 @@ import { type Token, tokenState } from '../domain/token.ts'
 /** Plants of a deleted user that one transaction deletes, and the pause after it in which others can write. */
 export const DELETE_BATCH_PLANTS = 1000
 const DELETE_PAUSE_MS = 20
-/** How often `deleteIf` reads a plant that others replace at the same time. */
+/** How often a write with a condition reads a plant that others write at the same time. */
 const CONDITION_ATTEMPTS_MAX = 10
 
 /** No plant has these values, because the required ones are missing. */
 export const NO_PLANT = valuesOf(Object.fromEntries(PLANT_FIELDS.filter(isOptional).map((field) => [field, ''])))
 
-const isMissing = (error: unknown): boolean => error instanceof AppError && error.kind === 'plant_not_found'
+/** What a write has to find: a plant or none, a plant, none, or a plant with exactly these values. */
+export type Expected = 'any' | 'some' | 'none' | PlantValues
+/** Whether a put may make a plant. */
+export const mayMake = (expected: Expected): boolean => expected === 'any' || expected === 'none'
 
 /**
- * Deletes a plant, if it fulfils a condition. `deleteSame` deletes it only while it has the values that it gets, and else rejects
- * with `plant_not_found`. So the condition holds for the deleted plant, although it is evaluated before the transaction. A refusal
- * passes through the same queue, so that a store which cannot write says so first.
+ * Writes a plant if the stored one fulfils a condition. A function is evaluated before the transaction, which then finds the same
+ * plant or writes nothing: `write` rejects with `precondition_failed`, or as a delete with `plant_not_found`. A refusal passes through
+ * the same queue, so that a store which cannot write says so first.
  */
-export async function deleteIf(
+export async function writeIf<T>(
   condition: PlantCondition | undefined,
   read: () => Promise<Plant>,
-  deleteSame: (...values: PlantValues | readonly []) => Promise<void>,
-): Promise<void> {
-  if (condition === undefined) return deleteSame()
+  write: (expected: Expected) => Promise<T>,
+): Promise<T> {
   for (let attempt = 0; attempt < CONDITION_ATTEMPTS_MAX; attempt++) {
-    const plant = await read().catch((error) => {
-      if (!isMissing(error)) throw error
-    })
-    const isFulfilled = plant !== undefined && condition(plant)
+    let stored: Plant | undefined
+    let expected: Expected = 'any'
+    if (typeof condition === 'function') {
+      stored = await read().catch((error) => {
+        if (!isOf('plant_not_found', error)) throw error
+        return undefined
+      })
+      expected = stored === undefined ? 'none' : valuesOf(stored)
+      if (!condition(stored)) expected = NO_PLANT
+    } else if (condition !== undefined) expected = condition
     try {
-      return await deleteSame(...(isFulfilled ? valuesOf(plant) : NO_PLANT))
+      return await write(expected)
     } catch (error) {
-      if (!isMissing(error) || plant === undefined) throw error
-      if (!isFulfilled) throw new AppError('precondition_failed')
-      // Another request has deleted the plant, and maybe created it anew.
+      const isMissing = isOf('plant_not_found', error)
+      if (!(isMissing ? stored !== undefined : isOf('precondition_failed', error))) throw error
+      if (expected === NO_PLANT || typeof condition === 'string') throw new AppError('precondition_failed')
+      // Another request has written the plant meanwhile.
     }
   }
   throw new AppError('store_busy', { cause: 'other requests replace the plant again and again' })
 }
+
+/** As `writeIf` for a delete. With values `deleteSame` deletes a plant only while it has them, and else rejects with `plant_not_found`. */
+export function deleteIf(
+  condition: PlantCondition | undefined,
+  read: () => Promise<Plant>,
+  deleteSame: (expected: 'any' | PlantValues) => Promise<void>,
+): Promise<void> {
+  if (condition === undefined || condition === 'some') return deleteSame('any')
+  const holds = condition === 'none' ? (stored: Plant | undefined) => stored === undefined : condition
+  // A plant that is not there cannot be deleted.
+  return writeIf(holds, read, (expected) => deleteSame(typeof expected === 'string' ? NO_PLANT : expected))
+}
+
+const isOf = (kind: ErrorKind, error: unknown): boolean => error instanceof AppError && error.kind === kind
 
 /**
  * Deletes the plants of a user, and the user with the last batch. `deleteBatch` returns how many plants it has deleted: fewer than

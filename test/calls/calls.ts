@@ -1,5 +1,5 @@
 /**
- * `bun run calls`: counts the functions of src that a running server calls for each of six requests, both threads together. Prints
+ * `bun run calls`: counts the functions of src that a running server calls for each of eight requests, both threads together. Prints
  * the calls, the different functions and their files. The exit code is 1 if one of these exceeds budget.json.
  */
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -105,6 +105,8 @@ await until('the folder of the database is old', () => Date.now() - statSync(fol
 const found: Record<keyof typeof budget, Calls> = {
   ...reads,
   create: await count((index) => send(200, 'POST', '/plants', { id: -index - 1, name: 'Fern' })),
+  'put, makes': await count((index) => send(201, 'PUT', `/plants/${-index - 100}`, { name: 'Fern' })),
+  'put, replaces': await count((index) => send(200, 'PUT', `/plants/${index + 20}`, { name: 'Ivy' })),
   delete: await count((index) => send(204, 'DELETE', `/plants/${index + 1}`)),
 }
 for (const path of logs) rmSync(path)

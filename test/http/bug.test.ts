@@ -31,6 +31,7 @@ const OWN_ID = { headers: { 'x-request-id': REQUEST_ID } }
 /** A request to each method of the store that a request reaches. */
 const REQUESTS: readonly (readonly [storeMethod: keyof Store, method: string, path: string, RequestOptions?])[] = [
   ['createPlant', 'POST', '/plants', post('{"id":2,"name":"Ivy"}', OWN_ID.headers)],
+  ['putPlant', 'PUT', '/plants/2', post('{"name":"Ivy"}', OWN_ID.headers)],
   ['listPlants', 'GET', '/plants'],
   ['getPlant', 'GET', '/plants/1'],
   ['deletePlant', 'DELETE', '/plants/1'],

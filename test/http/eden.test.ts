@@ -23,18 +23,39 @@ test.each(SOCKET_TRANSPORTS)('a client of @elysiajs/eden has the types of the ro
   const got = await client.plants({ id: '7' }).get({ query: { include: 'id' } })
   const plant: { readonly id?: bigint; readonly name: string; readonly tag?: string } | undefined =
     got.data || undefined
+  const put = await client.plants({ id: '7' }).put({ name: 'Ivy' })
+  const stored: { readonly name: string; readonly tag?: string } | undefined = put.data || undefined
+  const isRefused = put.error?.status === 412
   const deleted = await client.plants({ id: '7' }).delete()
   // @ts-expect-error no list answers 404
   const isNotFound = refused.error?.status === 404
+  // @ts-expect-error a put answers no 409
+  const isConflict = put.error?.status === 409
+  // @ts-expect-error a plant needs a name
+  const unput = () => client.plants({ id: '7' }).put({ tag: 'indoor' })
   // @ts-expect-error a plant needs a name
   const unsent = () => client.plants.post({ id: 1n })
 
-  expect({ plants, plant: String(plant?.id), error, isNotFound, deleted: deleted.status }).toEqual({
+  expect({
+    plants,
+    plant: String(plant?.id),
+    error,
+    isNotFound,
+    put: put.status,
+    stored,
+    isRefused,
+    isConflict,
+    deleted: deleted.status,
+  }).toEqual({
     plants: [],
     plant: '7',
     error: 40003,
     isNotFound: false,
+    put: 200,
+    stored: { name: 'Ivy' },
+    isRefused: false,
+    isConflict: false,
     deleted: 204,
   })
-  expect(unsent).toBeFunction()
+  expect([unsent, unput]).toBeArrayOfSize(2)
 })

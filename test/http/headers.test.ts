@@ -30,7 +30,7 @@ const sharedWith = (origin: string) => (method: string) => ({
   vary: 'Origin',
   'access-control-allow-origin': origin,
   'access-control-expose-headers': 'Link, ETag, Retry-After, X-Request-Id',
-  'access-control-allow-methods': 'GET, HEAD, POST, DELETE',
+  'access-control-allow-methods': 'GET, HEAD, POST, PUT, DELETE',
   'access-control-allow-headers': 'Authorization, Content-Type, If-Match, If-None-Match, X-Request-Id',
   ...(method === 'OPTIONS' && { 'access-control-max-age': '600' }),
 })

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { NewPlant } from '../../src/domain/plant.ts'
 import type { Store } from '../../src/domain/store.ts'
 import { providerUserName } from '../../src/domain/token.ts'
 import {
@@ -277,51 +278,61 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     expect(await service.code(token)).toBe(40102)
   })
 
-  test('refuse a create whose body arrives after the end of its JWT, and accept one whose user was made or deleted meanwhile', async () => {
-    await using issuer = await startIssuer()
-    const exp = Math.floor(Date.now() / 1000) + 100
-    const [ada, bob] = [await issuer.token({ exp }), await issuer.token({ exp, sub: 'bob' })]
-    await using service = await startAt(issuer)
-    const createLater = (id: number, token: string, before: () => unknown) => {
-      const body = new ReadableStream({
-        async pull(controller) {
-          await before()
-          service.pass(100)
-          controller.enqueue(Buffer.from(JSON.stringify({ id, name: 'Fern' })))
-          controller.close()
-        },
-      })
-      const headers = { 'content-type': 'application/json' }
-      return service.request('POST', '/plants', { token, headers, body })
-    }
+  test.each(['POST', 'PUT'])(
+    'refuse a %s whose body arrives after the end of its JWT, and accept one whose user was made or deleted meanwhile',
+    async (method) => {
+      await using issuer = await startIssuer()
+      const exp = Math.floor(Date.now() / 1000) + 100
+      const [ada, bob] = [await issuer.token({ exp }), await issuer.token({ exp, sub: 'bob' })]
+      await using service = await startAt(issuer)
+      const createLater = (id: number, token: string, before: () => unknown) => {
+        const body = new ReadableStream({
+          async pull(controller) {
+            await before()
+            service.pass(100)
+            controller.enqueue(Buffer.from(JSON.stringify({ id, name: 'Fern' })))
+            controller.close()
+          },
+        })
+        const headers = { 'content-type': 'application/json' }
+        return service.request(method, method === 'PUT' ? `/plants/${id}` : '/plants', { token, headers, body })
+      }
+      const status = method === 'PUT' ? 201 : 200
 
-    const meanwhile = await createLater(1, ada, () => service.create({ id: 2, name: 'Ivy' }, { token: ada }))
-    expect(meanwhile.status).toBe(200)
-    expect(await service.names(ada)).toEqual(['Fern', 'Ivy'])
-    const anew = await createLater(1, ada, () => service.store.deleteUser(providerUserName(issuer.issuer, 'ada')))
-    expect(anew.status).toBe(200)
-    expect(await service.names(ada)).toEqual(['Fern'])
-    for (const token of [ada, bob]) {
-      const late = await createLater(3, token, () => service.pass(200_000))
-      expect([late.status, late.body.error]).toEqual([401, 40102])
-      service.pass(-200_000)
-    }
-    expect(await service.names(ada)).toEqual(['Fern'])
-  })
+      const meanwhile = await createLater(1, ada, () => service.create({ id: 2, name: 'Ivy' }, { token: ada }))
+      expect(meanwhile.status).toBe(status)
+      expect(await service.names(ada)).toEqual(['Fern', 'Ivy'])
+      const anew = await createLater(1, ada, () => service.store.deleteUser(providerUserName(issuer.issuer, 'ada')))
+      expect(anew.status).toBe(status)
+      expect(await service.names(ada)).toEqual(['Fern'])
+      for (const token of [ada, bob]) {
+        const late = await createLater(3, token, () => service.pass(200_000))
+        expect([late.status, late.body.error]).toEqual([401, 40102])
+        service.pass(-200_000)
+      }
+      expect(await service.names(ada)).toEqual(['Fern'])
+    },
+  )
 
-  test('let a create make the user anew who was deleted after its JWT was checked', async () => {
+  test('let a create and a put make the user anew who was deleted after the JWT was checked', async () => {
     await using issuer = await startIssuer()
     const token = await issuer.token()
+    const deleteFirst = async (store: Store, { name }: NewPlant) => {
+      if (name === 'Ivy') await store.deleteUser(providerUserName(issuer.issuer, 'ada'))
+    }
     const overrideStore = (store: Store): Partial<Store> => ({
-      async createPlant(user, plant) {
-        if (plant.name === 'Ivy') await store.deleteUser(providerUserName(issuer.issuer, 'ada'))
-        return store.createPlant(user, plant)
-      },
+      createPlant: (user, plant) => deleteFirst(store, plant).then(() => store.createPlant(user, plant)),
+      putPlant: (owner, plant, condition) =>
+        (typeof owner === 'number' ? deleteFirst(store, plant) : Promise.resolve()).then(() =>
+          store.putPlant(owner, plant, condition),
+        ),
     })
     await using service = await startAt(issuer, { overrideStore })
     await service.create({ id: 1, name: 'Fern' }, { token })
 
     expect((await service.create({ id: 1, name: 'Ivy' }, { token })).status).toBe(200)
+    expect(await service.names(token)).toEqual(['Ivy'])
+    expect((await service.put(2, { name: 'Ivy' }, { token })).status).toBe(201)
     expect(await service.names(token)).toEqual(['Ivy'])
   })
 })

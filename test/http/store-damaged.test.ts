@@ -22,6 +22,8 @@ const REQUESTS: readonly (readonly [name: string, request: Sent])[] = [
   ['a capped list', ['GET', '/plants?limit=5']],
   ['a get', ['GET', '/plants/7']],
   ['a create', ['POST', '/plants', post('{"id":1000,"name":"Ivy"}')]],
+  ['a put', ['PUT', '/plants/7', post('{"name":"Ivy"}')]],
+  ['a put with an ETag', ['PUT', '/plants/7', post('{"name":"Ivy"}', { 'if-match': '"x"' })]],
   ['a delete', ['DELETE', '/plants/7']],
 ]
 

@@ -74,6 +74,8 @@ test.each(OVER_TCP)(
         if (['', '.', '..'].includes(text)) return
         for (const method of ['GET', 'DELETE'])
           expect(await codeOf(service, method, `/plants/${encoded}`)).toBe(isInt64(text) ? 40402 : 40004)
+        // A put without a body is refused for that.
+        expect(await codeOf(service, 'PUT', `/plants/${encoded}`)).toBe(isInt64(text) ? 41501 : 40004)
       },
       TEXTS_PER_RUN,
     )

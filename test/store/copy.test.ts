@@ -51,6 +51,7 @@ const writing =
     await store.close()
   }
 const addPlant = writing((store) => store.createPlant(1, { id: 2n, name: 'Ivy' }))
+const putPlant = writing((store) => store.putPlant(1, { id: 1n, name: 'Ivy' }))
 const addToken = writing((store) => createToken(store, { user: 'you' }))
 /** Makes a store with a token and a plant. */
 const fillPlace = writing(async (store) => {
@@ -153,6 +154,7 @@ describe.each(KINDS)('a copy from or to $name', (kind) => {
 describe.skipIf(lacks(POSTGRES_SERVER))('a copy from PostgreSQL', () => {
   test.each([
     ['a plant', addPlant],
+    ['a plant that is replaced', putPlant],
     ['a token', addToken],
   ])('leaves nothing if %s was written meanwhile', async (_, write) => {
     await using place = await POSTGRES.make()

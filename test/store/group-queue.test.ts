@@ -39,9 +39,9 @@ function openQueue(threads = 1) {
     refusals,
     /** Asks for a write whose content is its key. */
     create: (key: string, rest: Partial<Write<Lane, string>> = {}) =>
-      queue.write({ lane: 'create', content: key, textLength: 0, key, ...rest }),
-    delete: (key: string, isLastOfKey = false) =>
-      queue.write({ lane: 'delete', content: key, textLength: 0, key, isLastOfKey }),
+      queue.write({ lane: 'create', content: key, textLength: 0, key, run: 'create', ...rest }),
+    delete: (key: string, run: string | undefined = 'delete') =>
+      queue.write({ lane: 'delete', content: key, textLength: 0, key, run }),
     /** Waits until so many groups have begun in all, and returns the latest. */
     latest: (count: number) => until(`group ${count} begins`, () => groups.length >= count && groups[count - 1]),
   }
@@ -171,10 +171,12 @@ describe('the queue of groups', () => {
   test('commits the lanes at the same time, but the writes of a key in the order in which they were asked for', async () => {
     const queue = openQueue()
     const writes = [queue.create('a'), queue.create('b'), queue.create('a'), queue.delete('a'), queue.delete('c')]
-    writes.push(queue.create('a'), queue.delete('c', true), queue.delete('c'))
+    writes.push(queue.create('a'), queue.delete('c'), queue.delete('c', 'other'), queue.delete('d', ''))
+    const alone = { lane: 'delete', content: 'd alone', textLength: 0, key: 'd' } as const
+    writes.push(queue.write(alone), queue.write(alone), queue.delete('d', ''))
 
     const groups: unknown[] = []
-    for (let count = 1; count <= 4; count++) {
+    for (let count = 1; count <= 6; count++) {
       const { lane, group, end } = await queue.latest(count)
       groups.push([lane, group])
       // The first group of creates ends only when the first group of deletes has begun.
@@ -184,9 +186,11 @@ describe('the queue of groups', () => {
 
     expect(groups).toEqual([
       ['create', ['a', 'b', 'a']],
-      ['delete', ['c', 'c']],
-      ['delete', ['a', 'c']],
+      ['delete', ['c', 'c', 'd']],
+      ['delete', ['a', 'c', 'd alone']],
       ['create', ['a']],
+      ['delete', ['d alone']],
+      ['delete', ['d']],
     ])
     expect(await outcomesOf(writes)).toEqual(writes.map(() => 'done'))
   })

@@ -6,7 +6,7 @@ import { FERN } from './fixtures.ts'
 
 test('a create with a value too few or too many does not compile', () => {
   const [, ...missingOne] = FERN
-  type Values = Parameters<Connections['writePlant']>[1]['values']
+  type Values = NonNullable<Parameters<Connections['writePlant']>[0]['values']>
   // The compiler checks these lines: `tsc` fails where one of them is no error.
   // @ts-expect-error a value too few
   const short: [Call, Values] = [['createPlant', 1, '1', ...missingOne], FERN]

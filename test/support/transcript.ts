@@ -57,8 +57,11 @@ const TIMEOUT_MS = 600_000
 /** More at once would make a server slower than the 2 s for which `plantstore healthcheck` waits. */
 const LANES = 6
 
-/** Registers all tests in the files of a folder. */
-export function testTranscripts(folder: string, options: TranscriptsOptions): void {
+/** Registers all tests in the files of a folder, or in some of them. */
+export function testTranscripts(
+  folder: string,
+  { files = readdirSync(folder), ...options }: TranscriptsOptions & { readonly files?: readonly string[] },
+): void {
   const lanes = Array.from({ length: LANES }, () => Promise.resolve())
   /** Runs a test as soon as its lane is free. */
   const whenFree = (run: () => Promise<void>) => {
@@ -66,7 +69,7 @@ export function testTranscripts(folder: string, options: TranscriptsOptions): vo
     lanes.push(done.catch(() => {}))
     return done
   }
-  describe.concurrent.each(readdirSync(folder).sort())('%s', (file) => {
+  describe.concurrent.each(files.toSorted())('%s', (file) => {
     for (const transcript of readTranscripts(readFileSync(join(folder, file), 'utf8'), options.asked)) {
       const play = async () => {
         const { expected, actual } = await runTranscript(transcript, options)

@@ -4,7 +4,7 @@ import { queueGroups } from '../group-queue.ts'
 import { type Client, type ConnectionOptions, createClient, type Parameter } from './driver.ts'
 import { isRepeatable, REPEAT_MS, repeat, toAppError } from './errors.ts'
 import { openTokenChanges, type TokenChanges, watchTokens } from './versions.ts'
-import { keyOf, type PlantWrite, type WriteKind } from './writing/statements.ts'
+import { keyOf, type PlantWrite } from './writing/statements.ts'
 import { openWriter } from './writing/writer.ts'
 
 /** Connections for reads and transactions. Each of the two writers has one more. */
@@ -29,11 +29,11 @@ export function connect(connection: ConnectionOptions, options: OpenOptions) {
     if (refusal !== undefined) throw refusal
   }
   const { quotaPlants, observer } = options
-  const [creates, deletes] = [createClient(connection, 1), createClient(connection, 1)]
+  const [puts, deletes] = [createClient(connection, 1), createClient(connection, 1)]
   const queue = queueGroups({
     perform: {
-      create: openWriter('create', creates, { quotaPlants, observer }),
-      delete: openWriter('delete', deletes, { observer }),
+      put: openWriter(puts, { quotaPlants, observer }),
+      delete: openWriter(deletes, { observer }),
     },
     observer,
   })
@@ -46,19 +46,21 @@ export function connect(connection: ConnectionOptions, options: OpenOptions) {
     read,
     changeTokens: openTokenChanges(client, requirePrimary, changed),
     /**
-     * Creates or deletes a plant durably. One statement writes a group of creates, and another one a group of deletes, each on a
-     * connection of its own.
+     * Writes a plant durably. A put resolves to whether it made the plant. One statement writes a group of creates and puts, and another
+     * one a group of deletes, each on a connection of its own.
      */
-    async writePlant<Kind extends WriteKind>(kind: Kind, plant: PlantWrite<Kind>): Promise<void> {
+    async writePlant(plant: PlantWrite): Promise<boolean> {
       requirePrimary()
-      await queue.write({
-        lane: kind,
+      const { kind, values = [], expected } = plant
+      const isMade = await queue.write({
+        lane: kind === 'delete' ? 'delete' : 'put',
         content: plant,
-        textLength: plant.values.reduce((sum, value) => sum + (value?.length ?? 0), 0),
+        textLength: [...values, ...(typeof expected === 'string' ? [] : expected)].join('').length,
         key: keyOf(plant),
-        // After a delete with values, another delete may still find the plant.
-        isLastOfKey: kind === 'delete' && plant.values.length > 0,
+        // After a write that finds certain values, others may find others.
+        run: typeof expected === 'string' ? kind + expected : undefined,
       })
+      return isMade === true
     },
     quotaPlants,
     observer,
@@ -75,7 +77,7 @@ export function connect(connection: ConnectionOptions, options: OpenOptions) {
     async close(): Promise<void> {
       // A request that was cut at the end of the server may still ask for something.
       refusal = new AppError('store_busy')
-      closing ??= queue.refuse(refusal).then(() => Promise.all([client.close(), creates.close(), deletes.close()]))
+      closing ??= queue.refuse(refusal).then(() => Promise.all([client.close(), puts.close(), deletes.close()]))
       await closing
     },
     isClosed,

@@ -36,7 +36,7 @@ export const health = ({ read, writePlant, load }: Connections) =>
     async checkReady() {
       await read('select 1 from plantstore.plants where user_id = $1', [NOBODY])
       // Writes have connections of their own. The create of a user who does not exist writes to the ledger, and stores no plant.
-      await writePlant('create', { user: NOBODY, id: 0n, values: NO_PLANT }).catch((error) => {
+      await writePlant({ kind: 'create', user: NOBODY, id: 0n, values: NO_PLANT, expected: 'none' }).catch((error) => {
         if (!(error instanceof AppError && error.kind === 'token_invalid')) withKnownOutcome(error)
       })
     },

@@ -1,10 +1,17 @@
 import { AppError } from '../../domain/error.ts'
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
-import { type PlantRow, type StoredPlant, toPlant, valuesOf } from '../../domain/plant.ts'
-import { EMPTY_PAGE, type FoundUser, type NewToken, PAGE_TEXT_LENGTH, type Store } from '../../domain/store.ts'
-import type { UserId } from '../../domain/token.ts'
+import { type NewPlant, type PlantRow, type StoredPlant, toPlant, valuesOf } from '../../domain/plant.ts'
+import {
+  EMPTY_PAGE,
+  type FoundUser,
+  type NewToken,
+  PAGE_TEXT_LENGTH,
+  type PlantOwner,
+  type Store,
+} from '../../domain/store.ts'
+import { NOBODY, type UserId } from '../../domain/token.ts'
 import { queueGroups, type WriteResults } from '../group-queue.ts'
-import { deleteIf, takePage } from '../rows.ts'
+import { deleteIf, mayMake, takePage, writeIf } from '../rows.ts'
 import { FIELD_COLUMNS } from '../tables.ts'
 import type { Connections } from './connections.ts'
 import type { Query } from './driver.ts'
@@ -37,18 +44,27 @@ export function plants({ read, writePlant, changeTokens, quotaPlants, observer }
     if (row === undefined) throw new AppError('plant_not_found')
     return toPlant(row)
   }
+  const idOf = async (owner: PlantOwner): Promise<UserId> =>
+    typeof owner === 'number' ? owner : ((await findUser(read, owner.name))?.id ?? NOBODY)
+  /** The id of the user with a name. A missing user is stored with the plant: then it is `undefined`. */
+  const makeUser = async ({ name, createdAtMs }: Exclude<PlantOwner, UserId>, { id, ...plant }: NewPlant) => {
+    const values = valuesOf(plant)
+    const content = { userName: name, createdAtMs, row: [id, ...values] }
+    const making = () => firstPlants.write({ lane: 'first', content, textLength: values.join('').length })
+    // `makeUsers` returns the user. With a quota of 0 no user is made.
+    const user = (await (quotaPlants === 0 ? findUser(read, name) : making())) as FoundUser | undefined
+    if (user === undefined && quotaPlants === 0) throw new AppError('quota_exceeded')
+    if (user?.blockedAtMs !== undefined) throw new AppError('token_invalid')
+    return user?.id
+  }
+  const createPlant = async (user: UserId, plant: NewPlant) =>
+    void (await writePlant({ kind: 'create', user, id: plant.id, values: valuesOf(plant), expected: 'none' }))
   return {
-    createPlant: (user, plant) => writePlant('create', { user, id: plant.id, values: valuesOf(plant) }),
+    createPlant,
 
-    async createFirstPlant({ name, createdAtMs }, plant) {
-      const values = valuesOf(plant)
-      const content = { userName: name, createdAtMs, row: [plant.id, ...values] }
-      const making = () => firstPlants.write({ lane: 'first', content, textLength: values.join('').length })
-      // `makeUsers` returns the user. With a quota of 0 no user is made.
-      const user = (await (quotaPlants === 0 ? findUser(read, name) : making())) as FoundUser | undefined
-      if (user === undefined && quotaPlants === 0) throw new AppError('quota_exceeded')
-      if (user?.blockedAtMs !== undefined) throw new AppError('token_invalid')
-      if (user !== undefined) await writePlant('create', { user: user.id, id: plant.id, values })
+    async createFirstPlant(owner, plant) {
+      const user = await makeUser(owner, plant)
+      if (user !== undefined) await createPlant(user, plant)
     },
 
     async listPlants(user, { after, limit }) {
@@ -65,7 +81,21 @@ export function plants({ read, writePlant, changeTokens, quotaPlants, observer }
       deleteIf(
         condition,
         () => getPlant(user, id),
-        (...values) => writePlant('delete', { user, id, values }),
+        async (expected) => void (await writePlant({ kind: 'delete', user, id, expected })),
+      ),
+
+    putPlant: (owner, plant, condition) =>
+      writeIf(
+        condition,
+        async () => getPlant(await idOf(owner), plant.id),
+        async (expected) => {
+          // At once for a user's id, so that writes keep their order.
+          const isNamed = typeof owner !== 'number'
+          const user = isNamed ? await (mayMake(expected) ? makeUser(owner, plant) : idOf(owner)) : owner
+          return (
+            user === undefined || writePlant({ kind: 'put', user, id: plant.id, values: valuesOf(plant), expected })
+          )
+        },
       ),
 
     // Other processes change plants unnoticed. So there is no version, and lists are not cached.

@@ -1,11 +1,12 @@
 import { AppError } from '../../domain/error.ts'
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
 import { type PlantRow, type StoredPlant, toPlant, valuesOf } from '../../domain/plant.ts'
-import { EMPTY_PAGE, type Store } from '../../domain/store.ts'
-import type { UserId } from '../../domain/token.ts'
-import { deleteIf, takePage } from '../rows.ts'
+import { EMPTY_PAGE, type PlantOwner, type Store } from '../../domain/store.ts'
+import { NOBODY, type UserId } from '../../domain/token.ts'
+import { deleteIf, takePage, writeIf } from '../rows.ts'
 import { FIELD_COLUMNS } from '../tables.ts'
 import type { Connections } from './connections.ts'
+import { findUser } from './lookups.ts'
 
 /** Plants in SQLite. */
 export function plants({ reader, read, writer: { write } }: Connections) {
@@ -16,9 +17,10 @@ export function plants({ reader, read, writer: { write } }: Connections) {
   const selectOne = reader.prepare<PlantRow, [UserId, bigint]>(
     `select ${FIELD_COLUMNS} from plants where user_id = ?1 and id = ?2`,
   )
-  const getPlant = (user: UserId, id: bigint) =>
+  const getPlant = (owner: PlantOwner, id: bigint) =>
     read(() => {
-      const row = selectOne.get(user, id)
+      const user = typeof owner === 'number' ? owner : findUser(reader, owner.name)?.id
+      const row = selectOne.get(user ?? NOBODY, id)
       if (row === null) throw new AppError('plant_not_found')
       return toPlant(row)
     })
@@ -38,11 +40,25 @@ export function plants({ reader, read, writer: { write } }: Connections) {
         return takePage(select.iterate(user, first, limit + 1), limit, toPlant)
       }),
 
+    putPlant: (owner, plant, condition) =>
+      writeIf(
+        condition,
+        () => getPlant(owner, plant.id),
+        async (expected) => {
+          const put = [`${plant.id}`, valuesOf(plant), expected] as const
+          const call =
+            typeof owner === 'number'
+              ? (['putPlant', owner, ...put] as const)
+              : (['putFirstPlant', owner.name, owner.createdAtMs, ...put] as const)
+          return (await write(call)) === true
+        },
+      ),
+
     deletePlant: (user, id, condition) =>
       deleteIf(
         condition,
         () => getPlant(user, id),
-        (...values) => write(['deletePlant', user, `${id}`, ...values]),
+        (expected) => write(['deletePlant', user, `${id}`, expected]),
       ),
   } satisfies Partial<Store>
 }

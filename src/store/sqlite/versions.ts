@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { orUndefined } from '../../domain/error.ts'
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
 import { OTHERS_SEEN_WITHIN_MS, type Store, type Version } from '../../domain/store.ts'
+import type { WriteResults } from '../group-queue.ts'
 import { type Call, CHANGES } from './writing/writes.ts'
 
 /*
@@ -54,6 +55,9 @@ export const shareCheckTime = (): CheckTime =>
 
 type Groups = readonly { readonly group: readonly Call[] }[]
 
+/** The results of the groups, in the same order. */
+type Answers = readonly { readonly results?: WriteResults }[]
+
 /** The slots that groups change, with the lowest id that they create there. */
 type ChangedSlots = ReadonlyMap<number, bigint>
 
@@ -78,9 +82,9 @@ export function announceChanges(
       dataVersion = found
       Atomics.store(checkedAtMs, 0, BigInt(Math.floor(askedAtMs)))
     },
-    /** Voids the versions of what groups change, before their commit. Returns what `end` needs. */
-    begin(groups: Groups): ChangedSlots {
-      const slots = slotsOf(groups)
+    /** Voids the versions of what groups have changed, before their commit. Returns what `end` needs. */
+    begin(groups: Groups, answers: Answers): ChangedSlots {
+      const slots = slotsOf(groups, answers)
       for (const [slot, lowestId] of slots) {
         Atomics.store(lowestIds, indexOf(slot, (Atomics.load(begun, slot) >>> 0) + 1), lowestId)
         Atomics.add(begun, slot, 1)
@@ -94,21 +98,26 @@ export function announceChanges(
   }
 }
 
-type PlantCall = Extract<Call, readonly ['createPlant' | 'deletePlant', ...unknown[]]>
+type PlantCall = Extract<Call, readonly ['createPlant' | 'putPlant' | 'deletePlant', ...unknown[]]>
 
-function slotsOf(groups: Groups): ChangedSlots {
+function slotsOf(groups: Groups, answers: Answers): ChangedSlots {
   const slots = new Map<number, bigint>()
-  for (const { group } of groups)
-    for (const call of group) {
-      const changed = CHANGES[call[0]]
+  for (const [at, { group }] of groups.entries()) {
+    const { refused = [], returned = [] } = answers[at]?.results ?? {}
+    const refusals = new Set(Array.from(refused, ([index]) => index))
+    const returns = new Map(returned)
+    for (const [index, call] of group.entries()) {
+      const changed = refusals.has(index) ? 'nothing' : CHANGES[call[0]]
       if (changed === 'plants') {
         const [name, user, id] = call as PlantCall
         const slot = user % USER_SLOTS
-        const lowestId = name === 'createPlant' ? BigInt(id) : ANY_ID
+        // A put returns true if it made the plant.
+        const lowestId = name === 'createPlant' || returns.get(index) === true ? BigInt(id) : ANY_ID
         if (lowestId <= (slots.get(slot) ?? INT64_MAX)) slots.set(slot, lowestId)
       } else if (changed === 'tokens') slots.set(TOKENS, ANY_ID)
       else if (changed === 'everything') for (let slot = 0; slot < SLOTS; slot++) slots.set(slot, ANY_ID)
     }
+  }
   return slots
 }
 

@@ -9,7 +9,7 @@ export interface Load {
   /** Whether the load has a thread on each core, beside the server. By default it has one thread on `LOAD_CORE`. */
   readonly isOnAllCores?: boolean
   /** The script of wrk, in this folder. */
-  readonly script: 'list.lua' | 'pages.lua' | 'create.lua' | 'delete.lua'
+  readonly script: 'list.lua' | 'pages.lua' | 'create.lua' | 'put.lua' | 'delete.lua'
   /** Called before each run of wrk with its length. Every run gets its own ids. */
   readonly scriptArguments: (seconds: number) => readonly (string | number)[]
 }
@@ -64,6 +64,19 @@ export function deleteLoad(tokensFile: string): Load {
     connections: CONNECTIONS,
     script: 'delete.lua',
     scriptArguments: (seconds) => [tokensFile, firstId(seconds * DELETES_PER_SECOND_MAX)],
+  }
+}
+
+/** Puts by the first user of a file of tokens: of plants with new ids, or of so many stored ones, maybe with an `ETag` in `If-None-Match`. */
+export function putLoad(tokensFile: string, storedPlants?: number, etag?: string): Load {
+  const firstId = freshIds()
+  return {
+    connections: CONNECTIONS,
+    script: 'put.lua',
+    scriptArguments: () => [
+      ...[tokensFile, storedPlants === undefined ? firstId() : 1, storedPlants ?? IDS_PER_RUN],
+      ...(etag === undefined ? [] : [etag]),
+    ],
   }
 }
 

@@ -1,5 +1,13 @@
 import { type Content, countPlants, makeDatabase } from '../databases.ts'
-import { createLoad, DELETES_PER_SECOND_MAX, deleteLoad, listLoad, pagesLoad, withWarmUpSeconds } from '../load/wrk.ts'
+import {
+  createLoad,
+  DELETES_PER_SECOND_MAX,
+  deleteLoad,
+  listLoad,
+  pagesLoad,
+  putLoad,
+  withWarmUpSeconds,
+} from '../load/wrk.ts'
 import { ratesRow } from '../rounds.ts'
 import { startPlantstore } from '../servers.ts'
 import type { Bench, Row } from './row.ts'
@@ -11,6 +19,8 @@ const LATE_PATH = `/plants?limit=20&after=${LATE_ID}`
 const RANGE_PLANTS = 100_000
 const PLANTS_PER_LIST = 20
 
+/** The stored plants of `put`. */
+const PUT_PLANTS = 100_000
 /** The sizes of `size`. Both databases have the same number of users, so that lists are equally long. */
 const SIZES = [
   { plants: '1 000', content: { users: 40, plantsPerUser: 25 } },
@@ -20,6 +30,9 @@ const SIZES = [
 const EQUAL = { goal: 1, floor: 0.8 }
 const NO_WORSE = { ...EQUAL, isReachedWithinSpread: true }
 const NEARLY = { goal: 0.9, floor: 0.7 }
+/** The CPU time of puts. */
+const LIKE_A_CREATE = { goal: 1.15, floor: 1.3 }
+const WITH_A_READ = { goal: 1.6, floor: 1.8 }
 const METRICS = { goal: 0.97, floor: 0.94 }
 
 /** A server on a new database. */
@@ -46,6 +59,34 @@ export const OWN_RATES: readonly Row[] = [
       )
     },
     claims: [['delete', 'create', EQUAL]],
+  }),
+  ratesRow({
+    name: 'put',
+    title: 'puts that make a plant, replace one, and replace one with an ETag, against create, 64 connections, durable',
+    async contestants({ workspace }) {
+      const seed = await makeDatabase(workspace.file('put.db'), { users: 1, plantsPerUser: PUT_PLANTS })
+      const { tokensFile } = seed
+      const loads = {
+        create: createLoad(tokensFile),
+        'put, makes': putLoad(tokensFile),
+        'put, replaces': putLoad(tokensFile, PUT_PLANTS),
+        'put, with an ETag': putLoad(tokensFile, PUT_PLANTS, '"x"'),
+      }
+      return Promise.all(
+        Object.entries(loads).map(async ([name, load]) => {
+          const path = seed.copy(workspace.file(`${name}.db`))
+          const server = await startPlantstore(workspace, path)
+          const makes = name === 'create' || name === 'put, makes'
+          return { name, server, load, ...(makes && { count: () => countPlants(path) }) }
+        }),
+      )
+    },
+    claims: [],
+    cpuClaims: [
+      ['put, makes', 'create', LIKE_A_CREATE],
+      ['put, replaces', 'create', LIKE_A_CREATE],
+      ['put, with an ETag', 'create', WITH_A_READ],
+    ],
   }),
   ratesRow({
     name: 'get',

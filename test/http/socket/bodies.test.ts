@@ -85,6 +85,13 @@ const UNTAKEN: readonly (readonly [who: string, request: string, line: string, a
   ['unknown', 'POST /plants', TYPE, 40102],
   ['spent', 'POST /plants', TYPE, 42901],
   ['reader', 'POST /plants', TYPE, 40301],
+  ['nobody', 'PUT /plants/1', TYPE, 40101],
+  ['nobody', 'PUT /plants/1', TYPE, 40101, 5_000_000],
+  ['reader', 'PUT /plants/1', TYPE, 40301],
+  ['me', 'PUT /plants/x', TYPE, 40004],
+  ['me', 'PUT /plants/1', `${TYPE}\r\nContent-Range: bytes 0-1/2`, 40006],
+  ['me', 'PUT /plants/1', 'Content-Type: text/plain', 41501],
+  ['me', 'PUT /plants/1', TYPE, 41301, 200_000],
   ['me', 'DELETE /plants/x', TYPE, 40004],
   ['me', 'DELETE /plants/9', TYPE, 40402],
   ['me', 'DELETE /plants/{form}', TYPE, 204],
@@ -100,6 +107,9 @@ const STALLED: readonly (readonly [who: string, request: string, line: string, s
   ['nobody', 'POST /plants', 'Content-Length: 2000', 'x', 401],
   ['me', 'POST /plants', 'Content-Length: 2000', 'x', 413],
   ['me', 'POST /plants', 'Transfer-Encoding: chunked', `7d0\r\n${'x'.repeat(2000)}\r\n`, 413],
+  ['nobody', 'PUT /plants/1', 'Content-Length: 2000', 'x', 401],
+  ['me', 'PUT /plants/1', 'Content-Length: 2000', 'x', 413],
+  ['me', 'PUT /plants/1', 'Content-Length: 20\r\nContent-Range: bytes 0-1/2', 'x', 400],
   ['me', 'DELETE /plants/9', 'Content-Length: 2000', 'x', 404],
 ]
 
@@ -113,15 +123,18 @@ describe.skipIf(lacks(OPENSSL)).each(SOCKET_TRANSPORTS)('a body, $name', (transp
   test.each(WIRES)('is taken up to the limit and refused beyond it, $name', async (wire) => {
     await using service = await startOn(transport, wire)
     using connection = await service.connect()
-    const send = async (body: string, { announced, sent }: (typeof FORMS)[number]) => {
-      const { head } = service.headOf('POST /plants', service.token, [TYPE, announced(body)])
+    const send = async (request: string, body: string, { announced, sent }: (typeof FORMS)[number]) => {
+      const { head } = service.headOf(request, service.token, [TYPE, announced(body)])
       return (await connection.request(head + sent(body))).status
     }
 
     for (const [id, form] of FORMS.entries()) {
-      const statuses: number[] = []
-      for (const bytes of [LIMIT_BYTES + 1, 3_000_000, LIMIT_BYTES]) statuses.push(await send(plantOf(id, bytes), form))
-      expect(statuses).toEqual([413, 413, 200])
+      for (const request of ['POST /plants', `PUT /plants/${id}`]) {
+        const statuses: number[] = []
+        for (const bytes of [LIMIT_BYTES + 1, 3_000_000, LIMIT_BYTES])
+          statuses.push(await send(request, plantOf(id, bytes), form))
+        expect(statuses).toEqual([413, 413, 200])
+      }
     }
   })
 

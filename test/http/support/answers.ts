@@ -37,6 +37,12 @@ export const REFUSED_BY_THEMSELVES: readonly Row[] = [
   ['POST', '/plants', post(' '.repeat(101)), 41301],
   ['POST', '/plants', post('{'), 40001],
   ['POST', '/plants', post('[]'), 40002],
+  ['PUT', '/plants/x', post('{}'), 40004],
+  ['PUT', '/plants/1', post('{}', { 'content-range': 'bytes 0-1/2' }), 40006],
+  ['PUT', '/plants/1', { body: '{}' }, 41501],
+  ['PUT', '/plants/1', post(' '.repeat(101)), 41301],
+  ['PUT', '/plants/1', post('{'), 40001],
+  ['PUT', '/plants/1', post('{"id":2,"name":"Ivy"}'), 40002],
 ]
 
 /** The parts of an answer that `unavailable` and its like are compared with. */

@@ -98,6 +98,13 @@ export async function startService(transport: Transport, options: ServiceOptions
         headers: { 'content-type': 'application/json', ...options.headers },
         body: typeof plant === 'string' ? plant : JSON.stringify(plant),
       }),
+    /** Puts a plant, as `create`. */
+    put: (id: number | bigint, plant: object | string, options: RequestOptions = {}) =>
+      request('PUT', `/plants/${id}`, {
+        ...options,
+        headers: { 'content-type': 'application/json', ...options.headers },
+        body: typeof plant === 'string' ? plant : JSON.stringify(plant),
+      }),
     list: (query = '', options: RequestOptions = {}) => request('GET', `/plants${query}`, options),
     /** Sends `GET /plants/{id}`. The id may be followed by a query. */
     get: (id: string | number | bigint, options: RequestOptions = {}) => request('GET', `/plants/${id}`, options),

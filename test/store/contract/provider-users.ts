@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import type { PlantCondition } from '../../../src/domain/store.ts'
 import { providerUserName } from '../../../src/domain/token.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { CREATED_AT_MS, outcomesOf } from '../fixtures.ts'
@@ -11,6 +12,44 @@ const fern = (id: number) => ({ id: BigInt(id), name: 'Fern', tag: 'green' })
 
 /** Tests what the comments of `Store` say about users whom an identity provider knows. */
 export function providerUsersContract({ open }: StoreUnderTest): void {
+  describe('putPlant of a user by name', () => {
+    test.each<readonly [title: string, condition: PlantCondition | undefined, results: readonly unknown[]]>([
+      ['without a condition', undefined, [true, false]],
+      ['if there is none', 'none', ['precondition_failed', true]],
+      ['if a function holds for none', (stored) => stored === undefined, ['precondition_failed', true]],
+      ['if there is some', 'some', ['precondition_failed', 'precondition_failed']],
+      ['if a function holds for some', (stored) => stored !== undefined, Array(2).fill('precondition_failed')],
+    ])('twice at once %s makes one user and plant, or neither', async (_, condition, results) => {
+      await using opened = await open()
+      for (const stores of [[opened.store], [opened.store, await opened.reopen()]]) {
+        const name = providerUserName('https://issuer.example.org', `${stores.length}`)
+        const put = (index: number) =>
+          (stores[index] ?? opened.store).putPlant({ name, createdAtMs: CREATED_AT_MS }, fern(1), condition)
+
+        const put2 = await Promise.all([0, 1].map((index) => put(index).catch(({ kind }) => kind)))
+
+        expect(put2.toSorted()).toEqual([...results].toSorted())
+        const made = results.includes(true) ? [{ name, createdAtMs: CREATED_AT_MS, plants: 1 }] : []
+        expect(await opened.store.listUsers({ name })).toMatchObject(made)
+        expect(await opened.store.listUsers({ name })).toHaveLength(made.length)
+      }
+    })
+
+    test('makes no user beyond the quota, finds the plants of a stored one, and refuses a blocked one', async () => {
+      await using opened = await open({ quotaPlants: 0 })
+      expect(await outcomesOf([opened.store.putPlant(ADA, fern(1))])).toEqual(['quota_exceeded'])
+      expect(await opened.store.listUsers()).toEqual([])
+
+      const store = await opened.reopen({ quotaPlants: 1 })
+      const put = (id: number, condition?: PlantCondition) => outcomesOf([store.putPlant(ADA, fern(id), condition)])
+      expect([await put(1), await put(1), await put(2)]).toEqual([['done'], ['done'], ['quota_exceeded']])
+      expect(await put(1, (stored) => stored?.tag === 'green')).toEqual(['done'])
+      expect([await put(1, 'some'), await put(1, 'none')]).toEqual([['done'], ['precondition_failed']])
+      await store.setUserBlock(ADA.name, CREATED_AT_MS)
+      expect(await put(1)).toEqual(['token_invalid'])
+    })
+  })
+
   describe('createFirstPlant', () => {
     test('stores no user if the quota is 0, and for a stored user rejects as createPlant', async () => {
       await using opened = await open({ quotaPlants: 0 })
@@ -29,7 +68,10 @@ export function providerUsersContract({ open }: StoreUnderTest): void {
       const { store } = opened
       await store.createFirstPlant(ADA, fern(0))
       await Promise.all(Array.from({ length: MORE_THAN_A_BATCH }, (_, id) => store.createPlant(1, fern(id + 1))))
-      const create = () => outcomesOf([store.createFirstPlant(ADA, fern(-1))])
+      const create = async () => {
+        const outcomes = await outcomesOf([store.createFirstPlant(ADA, fern(-1)), store.putPlant(ADA, fern(-1))])
+        return [...new Set(outcomes)]
+      }
       const stopping = new AbortController()
       const seen: unknown[] = []
       const onProgress = async (deleted: number) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { Store } from '../../../src/domain/store.ts'
+import type { PlantCondition, Store } from '../../../src/domain/store.ts'
 import { GROUP_MAX_WRITES } from '../../../src/store/group-queue.ts'
 import { expectProperty, PROPERTY_TIMEOUT_MS } from '../../support/properties.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
@@ -26,21 +26,50 @@ export function quotaContract({ open }: StoreUnderTest): void {
       expect(await listIds(opened.store, user)).toHaveLength(700)
     })
 
+    test('lets a put replace, and refuses one that would make a plant, if its condition holds', async () => {
+      await using opened = await open({ quotaPlants: 2 })
+      const { store } = opened
+      const user = await createUser(store, 'me')
+      const put = (id: number, condition?: PlantCondition) => store.putPlant(user, fern(id), condition)
+
+      const outcomes = await outcomesOf([
+        put(1),
+        put(2),
+        put(3),
+        put(1),
+        put(3, 'none'),
+        put(1, 'none'),
+        put(3, 'some'),
+      ])
+      const tagged = await outcomesOf([put(3, () => true), put(3, () => false), put(2, () => true)])
+      await store.deletePlant(user, 1n)
+      const room = await outcomesOf([put(3), put(2), put(1), put(3)])
+
+      const done = ['done', 'done', 'quota_exceeded', 'done']
+      expect(outcomes).toEqual([...done, 'quota_exceeded', 'precondition_failed', 'precondition_failed'])
+      expect(tagged).toEqual(['quota_exceeded', 'precondition_failed', 'done'])
+      expect(room).toEqual(done)
+      expect(await listIds(store, user)).toEqual([2n, 3n])
+    })
+
     test(
-      'is kept by any creates and deletes of three stores at once, and no create is refused that has room',
+      'is kept by any creates, puts and deletes of three stores at once, and no create is refused that has room',
       async () => {
         await using opened = await open({ quotaPlants: 5 })
         const stores = [opened.store, await opened.reopen({ quotaPlants: 5 }), await opened.reopen({ quotaPlants: 5 })]
-        const anyWrite = fc.record({ side: fc.nat(2), isDelete: fc.boolean(), id: fc.nat(12), waits: fc.boolean() })
+        const kinds = ['create', 'delete', 'put', 'put if none'] as const
+        const anyKind = fc.constantFrom(...kinds)
+        const anyWrite = fc.record({ side: fc.nat(2), kind: anyKind, id: fc.nat(12), waits: fc.boolean() })
         let run = 0
 
         await expectProperty('the quota of three stores', fc.array(anyWrite, { maxLength: 40 }), async (writes) => {
           const user = await createUser(opened.store, `user ${run++}`)
           let atOnce: Promise<unknown>[] = []
-          for (const { side, isDelete, id, waits } of writes) {
+          for (const { side, kind, id, waits } of writes) {
             const store = stores[side] ?? opened.store
-            const write = isDelete ? store.deletePlant(user, BigInt(id)) : store.createPlant(user, fern(id))
-            atOnce.push(write)
+            if (kind === 'create') atOnce.push(store.createPlant(user, fern(id)))
+            else if (kind === 'delete') atOnce.push(store.deletePlant(user, BigInt(id)))
+            else atOnce.push(store.putPlant(user, fern(id), kind === 'put' ? undefined : 'none'))
             if (!waits) continue
             await Promise.allSettled(atOnce)
             atOnce = []

@@ -38,18 +38,27 @@ export function versionsContract({ test, othersSeenWithinMs }: TestedStore): voi
       const before = store.plantsVersion(me)
 
       for (const ids of [[6n], [8n, 7n, INT64_MAX], [10n]]) {
-        await Promise.all(ids.map((id) => store.createPlant(me, { id, name: 'Ivy' })))
+        const [create, ...puts] = ids.map((id) => ({ id, name: 'Ivy' }))
+        await Promise.all([create && store.createPlant(me, create), ...puts.map((plant) => store.putPlant(me, plant))])
         await store.createPlant(you, { id: ids[0] ?? 0n, name: 'Ivy' })
       }
       await store.deletePlant(you, 6n)
+      // Refused writes change nothing.
+      const moss = { id: 6n, name: 'Moss' }
+      const put = [store.putPlant(me, { ...moss, id: 1n }, 'some'), store.putPlant(me, moss, () => false)]
+      await Promise.allSettled([...put, store.createPlant(me, moss), store.deletePlant(me, 1n)])
 
       // A busy machine looks for commits of other processes too late at times: then nothing is known.
       await until('the store knows again', () => before === undefined || store.plantsVersion(me))
       const hasGrown = [5n, 6n, 7n, 9n, INT64_MAX].map((above) => store.hasOnlyGrown(me, before ?? 0, above))
       expect(hasGrown).toEqual([before !== undefined, false, false, false, false])
-      // A delete may have taken the plant that followed.
-      await store.deletePlant(me, 10n)
-      expect(store.hasOnlyGrown(me, before ?? 0, 5n)).toBe(false)
+      // A delete may have taken the plant that followed, and a put may have replaced any.
+      const changes = [() => store.putPlant(me, { id: 10n, name: 'Moss' }), () => store.deletePlant(me, 10n)]
+      for (const change of changes) {
+        const between = store.plantsVersion(me)
+        await change()
+        expect(store.hasOnlyGrown(me, between ?? 0, 5n)).toBe(false)
+      }
     })
   })
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import type { PlantCondition } from '../../../src/domain/store.ts'
 import { POSTGRES_SERVER } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
 import { listAll, listIds, newToken, outcomesOf } from '../fixtures.ts'
@@ -75,6 +76,15 @@ test.skipIf(lacks(POSTGRES_SERVER))(
       ...ids.map((id) => store.createPlant(user, { id, name: 'Fern' })),
       ...ids.toReversed().map((id) => other.createPlant(user, { id, name: 'Ivy' })),
     ])
+    const puts = async (condition?: PlantCondition) => {
+      const both = [ids.map((id) => ({ id, name: 'Moss' })), ids.toReversed().map((id) => ({ id, name: 'Reed' }))]
+      const sides = [store, other].map((side, index) =>
+        both[index]?.map((plant) => side.putPlant(user, plant, condition)),
+      )
+      return (await Promise.all(sides.flatMap((side) => side ?? []))).toSorted()
+    }
+    const replaced = []
+    for (let round = 0; round < 30; round++) replaced.push(await puts(), await puts('some'))
     const deletes = await outcomesOf([
       ...ids.map((id) => store.deletePlant(user, id)),
       ...ids.toReversed().map((id) => other.deletePlant(user, id)),
@@ -82,6 +92,11 @@ test.skipIf(lacks(POSTGRES_SERVER))(
 
     const halves = (refusal: string) => [...ids.map(() => 'done'), ...ids.map(() => refusal)]
     expect(creates.toSorted()).toEqual(halves('plant_exists'))
+    expect(new Set(replaced.flat())).toEqual(new Set([false]))
     expect(deletes.toSorted()).toEqual(halves('plant_not_found'))
+    // Now the puts make the plants.
+    expect(await puts()).toEqual([...ids.map(() => false), ...ids.map(() => true)])
+    // A server counts a deadlock when it has ended a transaction for it.
+    expect(await opened.number('select deadlocks from pg_stat_database where datname = current_database()')).toBe(0)
   },
 )

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import type { PlantCondition } from '../../../src/domain/store.ts'
 import { POSTGRES_SERVER, runScript, serverUrl } from '../../support/postgres.ts'
 import { startPostgresProxy } from '../../support/postgres-proxy.ts'
 import { lacks } from '../../support/requirement.ts'
@@ -22,13 +23,24 @@ describe.skipIf(lacks(POSTGRES_SERVER))('if the connection is lost after the com
       store.createPlant(user, { id: 2n, name: MARK }),
       store.createPlant(user + 7, { id: 3n, name: 'Moss' }),
     ])
+    const putCuts = opened.proxy.loseAnswerTo(MARK)
+    const put = (id: bigint, name: string, condition?: PlantCondition) =>
+      store.putPlant(user, { id, name }, condition).catch(({ kind }) => kind)
+    const puts = await Promise.all([
+      put(1n, 'Ivy'),
+      put(4n, MARK),
+      put(1n, 'Reed'),
+      put(5n, 'Ivy', 'some'),
+      put(4n, MARK),
+    ])
     const deleteCuts = opened.proxy.loseAnswerTo('')
     const deletes = await outcomesOf([store.deletePlant(user, 1n), store.deletePlant(user, 8n)])
 
-    expect([createCuts(), deleteCuts()]).toEqual([1, 1])
+    expect([createCuts(), putCuts(), deleteCuts()]).toEqual([1, 1, 1])
     expect(creates).toEqual(['plant_exists', 'done', 'token_invalid'])
+    expect(puts).toEqual([false, true, false, 'precondition_failed', false])
     expect(deletes).toEqual(['done', 'plant_not_found'])
-    expect(await listAll(store, user)).toEqual([{ id: 2n, name: MARK }])
+    expect(await listAll(store, user)).toEqual([2n, 4n].map((id) => ({ id, name: MARK })))
   })
 
   test('and the database has become read-only, the outcome is reported as unknown', async () => {

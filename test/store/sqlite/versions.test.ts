@@ -1,6 +1,9 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
+import type { AppError } from '../../../src/domain/error.ts'
+import { valuesOf } from '../../../src/domain/plant.ts'
 import { OTHERS_SEEN_WITHIN_MS, type Version } from '../../../src/domain/store.ts'
+import { NO_PLANT } from '../../../src/store/rows.ts'
 import { openReader } from '../../../src/store/sqlite/driver.ts'
 import { migrate } from '../../../src/store/sqlite/migrate.ts'
 import {
@@ -12,7 +15,6 @@ import {
 } from '../../../src/store/sqlite/versions.ts'
 import { type Call, createWrites } from '../../../src/store/sqlite/writing/writes.ts'
 import { type Random, randomNumbers, seedsOf } from '../../support/random.ts'
-import { FERN } from '../fixtures.ts'
 import { makeDatabaseFolder, makeWithWriter } from './files.ts'
 
 /** The three tests take more than 100 000 steps together. */
@@ -28,17 +30,19 @@ const EPOCH_STEPS = 300
 const LISTED_IDS = 20
 const IDS = 400
 
+const byId = ([a]: readonly [bigint, string], [b]: readonly [bigint, string]): number => (a < b ? -1 : 1)
+
 /** So many threads read, each with a connection, a cache and a clock of its own. */
 const READERS = 3
 /** How far the clock of a thread is ahead of that of the thread before. */
 const CLOCK_STEP_MS = 1000
 
-/** The plants of each user at one moment, by user. */
-type State = ReadonlyMap<number, readonly bigint[]>
+/** The names of the plants of each user at one moment, by user and id. */
+type State = ReadonlyMap<number, ReadonlyMap<bigint, string>>
 
 interface CachedList {
   readonly version: Version
-  readonly ids: readonly bigint[]
+  readonly plants: readonly (readonly [id: bigint, name: string])[]
   /** The id after which more plants follow, if any do. */
   readonly next: bigint | undefined
 }
@@ -63,8 +67,8 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
   const writes = createWrites(writer)
   const readers = Array.from({ length: READERS }, (_, number) => {
     const db = openReader(path)
-    const select = db.prepare<{ id: bigint }, [number]>(
-      `select id from plants where user_id = ?1 order by id limit ${LIST_PLANTS + 1}`,
+    const select = db.prepare<{ id: bigint; name: string }, [number]>(
+      `select id, name from plants where user_id = ?1 order by id limit ${LIST_PLANTS + 1}`,
     )
     const selectDataVersion = db.prepare('pragma data_version')
     const checkedAtMs = shareCheckTime()
@@ -83,13 +87,22 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
 
   /** Every state since the beginning, with the time of its commit, and whether it was answered or is another's. */
   const history: { state: State; atMs: number; isOurs: boolean; isAnswered: boolean }[] = [
-    { state: new Map(USERS.map((user) => [user, []])), atMs: nowMs, isOurs: true, isAnswered: true },
+    { state: new Map(), atMs: nowMs, isOurs: true, isAnswered: true },
   ]
   const currentState = () => (history.at(-1) as (typeof history)[number]).state
-  /** Records a commit that created those of these plants that the user had not, and deleted the others. */
-  const record = (user: number, ids: ReadonlySet<bigint>, isOurs: boolean) => {
-    const after = [...new Set(currentState().get(user)).symmetricDifference(ids)].sort((a, b) => (a < b ? -1 : 1))
-    history.push({ state: new Map(currentState()).set(user, after), atMs: nowMs, isOurs, isAnswered: false })
+  /** Records a commit that stored or deleted plants of a user. */
+  const record = (user: number, changed: ReadonlyMap<bigint, string | undefined>, isOurs: boolean) => {
+    const after = new Map(currentState().get(user))
+    for (const [id, name] of changed) {
+      if (name === undefined) after.delete(id)
+      else after.set(id, name)
+    }
+    history.push({
+      state: new Map(currentState()).set(user, new Map([...after].sort(byId))),
+      atMs: nowMs,
+      isOurs,
+      isAnswered: false,
+    })
   }
   /** The first state that an answer may show now: all own answered commits, and those of others that are old enough. */
   const oldestAllowed = () =>
@@ -97,7 +110,7 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
       isOurs ? isAnswered : nowMs - atMs >= OTHERS_SEEN_WITHIN_MS,
     )
 
-  const hasPlant = (user: number, id: bigint) => currentState().get(user)?.includes(id) ?? false
+  const hasPlant = (user: number, id: bigint) => currentState().get(user)?.has(id) ?? false
 
   /** The steps of a group of a user's writes, which one or more readers asked for, in the order of the group commit. */
   function* write(): Generator<void> {
@@ -108,17 +121,35 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
     writer.run('begin immediate')
     yield
     for (const [checkedAtMs, askedAtMs] of asked) announced.checkOthers(checkedAtMs, askedAtMs)
-    const group = [...ids].map(
-      (id): Call => (hasPlant(user, id) ? ['deletePlant', user, `${id}`] : ['createPlant', user, `${id}`, ...FERN]),
-    )
-    for (const [name, ...values] of group) Reflect.apply(writes[name], undefined, values)
+    const name = `${history.length}`
+    const values = valuesOf({ name })
+    const changes = new Map<bigint, string | undefined>()
+    const returned: [number, unknown][] = []
+    const refused: [number, 'precondition_failed'][] = []
+    const group = [...ids].map((id, index): Call => {
+      const isThere = hasPlant(user, id)
+      const kind = random(4)
+      // A put with this condition is refused.
+      if (kind === 0) refused.push([index, 'precondition_failed'])
+      else changes.set(id, kind === 1 || !isThere ? name : undefined)
+      if (kind <= 1) return ['putPlant', user, `${id}`, values, kind === 1 ? 'any' : NO_PLANT]
+      return isThere ? ['deletePlant', user, `${id}`] : ['createPlant', user, `${id}`, ...values]
+    })
+    for (const [index, [name, ...values]] of group.entries()) {
+      try {
+        returned.push([index, Reflect.apply(writes[name], undefined, values)])
+      } catch (error) {
+        expect<unknown[]>(refused).toContainEqual([index, (error as AppError).kind])
+      }
+    }
     yield
-    const changed = announced.begin([{ group }])
+    const results = { refused, returned: returned.filter(([, value]) => value !== undefined) }
+    const changed = announced.begin([{ group }], [{ results }])
     yield
     if (random(10) === 0) writer.run('rollback')
     else {
       writer.run('commit')
-      record(user, ids, true)
+      record(user, changes, true)
     }
     const committed = history.length - 1
     yield
@@ -138,28 +169,37 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
     const isStill = isSame || (cached?.next !== undefined && versions.hasOnlyGrown(user, cached.version, cached.next))
     if (cached !== undefined && isStill) {
       hits++
-      const allowed = history.slice(oldestAllowed()).map(({ state }) => headOf(state.get(user) ?? []))
-      expect<unknown[]>(allowed).toContainEqual({ ids: cached.ids, next: cached.next })
+      const allowed = history.slice(oldestAllowed()).map(({ state }) =>
+        headOf(
+          state
+            .get(user)
+            ?.entries()
+            .take(LIST_PLANTS + 1)
+            .toArray() ?? [],
+        ),
+      )
+      expect<unknown[]>(allowed).toContainEqual({ plants: cached.plants, next: cached.next })
       return
     }
     yield
-    const rows = Array.from(select.iterate(user), ({ id }) => id)
+    const rows = Array.from(select.iterate(user), ({ id, name }) => [id, name] as const)
     yield
     if (version !== undefined) cache.set(user, { version, ...headOf(rows) })
   }
 
-  const headOf = (ids: readonly bigint[]) => {
-    const shown = ids.slice(0, LIST_PLANTS)
-    return { ids: shown, next: ids.length > LIST_PLANTS ? shown.at(-1) : undefined }
+  const headOf = (plants: CachedList['plants']) => {
+    const shown = plants.slice(0, LIST_PLANTS)
+    return { plants: shown, next: plants.length > LIST_PLANTS ? shown.at(-1)?.[0] : undefined }
   }
 
   const changeByOther = () => {
     if (writer.inTransaction) return
     const user = pickUser()
     const id = BigInt(pickId())
-    if (hasPlant(user, id)) other.run('delete from plants where user_id = ?1 and id = ?2', [user, id])
+    const isThere = hasPlant(user, id)
+    if (isThere) other.run('delete from plants where user_id = ?1 and id = ?2', [user, id])
     else other.run(`insert into plants (user_id, id, name) values (?1, ?2, 'Ivy')`, [user, id])
-    record(user, new Set([id]), false)
+    record(user, new Map([[id, isThere ? undefined : 'Ivy']]), false)
   }
 
   let writing: Generator<void> | undefined

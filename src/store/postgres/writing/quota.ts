@@ -1,9 +1,10 @@
 import type { UserId } from '../../../domain/token.ts'
+import { mayMake } from '../../rows.ts'
 import { columns, type Query } from '../driver.ts'
 import { keyOf, type PlantWrite } from './statements.ts'
 
 /**
- * Finds the creates for which their users have no room within a quota. A plant that exists needs no room.
+ * Finds the creates and puts for which their users have no room within a quota. A plant that exists needs no room.
  *
  * The transaction locks the users and counts their plants. The lock waits for inserts of other servers, which have locked the user
  * for their foreign key, and keeps back later ones. So the quota is exact, however many servers create.
@@ -13,7 +14,8 @@ export async function findBeyond(
   plants: readonly PlantWrite[],
   quotaPlants: number,
 ): Promise<ReadonlySet<PlantWrite>> {
-  const users = plants.map(({ user }) => user)
+  const makes = plants.filter(({ expected }) => mayMake(expected))
+  const users = makes.map(({ user }) => user)
   // A user who does not exist is not locked and has no limit here, because the create refuses such a user itself.
   const locked = await query<{ readonly id: bigint }>(LOCK_USERS, columns('int8', [...new Set(users)]))
   const counts = locked.map(async ({ id }): Promise<[UserId, number]> => {
@@ -21,10 +23,10 @@ export async function findBeyond(
     return [Number(id), quotaPlants - Number(stored?.plants)]
   })
   const rooms = new Map(await Promise.all(counts))
-  const ids = plants.map(({ id }) => id)
+  const ids = makes.map(({ id }) => id)
   const rows = await query<Record<'user' | 'id', bigint>>(SELECT_STORED, columns('int8', users, ids))
   const stored = new Set(rows.map(keyOf))
-  const beyond = plants.filter((plant) => {
+  const beyond = makes.filter((plant) => {
     const [key, room] = [keyOf(plant), rooms.get(plant.user) ?? Number.POSITIVE_INFINITY]
     if (stored.has(key)) return false
     if (room <= 0) return true

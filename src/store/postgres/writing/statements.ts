@@ -1,19 +1,24 @@
 import type { ErrorKind } from '../../../domain/error.ts'
 import { PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
 import type { UserId } from '../../../domain/token.ts'
-import { GROUP_MAX_WRITES } from '../../group-queue.ts'
-import { FIELD_COLUMNS, PLANT_COLUMNS } from '../../tables.ts'
+import { GROUP_MAX_WRITES, type WriteResults } from '../../group-queue.ts'
+import { type Expected, mayMake } from '../../rows.ts'
+import { PLANT_COLUMNS } from '../../tables.ts'
 import { columns, type Parameter } from '../driver.ts'
 
-/** The two kinds of writes, and why one is refused whose user exists. */
-const REFUSALS = { create: 'plant_exists', delete: 'plant_not_found' } as const
-export type WriteKind = keyof typeof REFUSALS
+/**
+ * The kinds of writes, and why one is refused whose user exists. A put that finds what it expects is refused if another process has made
+ * the plant while the statement waited. It can be repeated then.
+ */
+const REFUSALS = { create: 'plant_exists', put: 'precondition_failed', delete: 'plant_not_found' } as const
 
-/** A plant to create or delete. A delete with values deletes the plant only while it has them, and else whatever it is. */
-export interface PlantWrite<Kind extends WriteKind = WriteKind> {
+/** A write of a plant: the values to store unless it is a delete, and what it has to find. A create finds `none`. */
+export interface PlantWrite {
+  readonly kind: keyof typeof REFUSALS
   readonly user: UserId
   readonly id: bigint
-  readonly values: Kind extends 'create' ? PlantValues : PlantValues | readonly []
+  readonly values?: PlantValues
+  readonly expected: Expected
 }
 
 /** Tells plants apart. */
@@ -26,76 +31,121 @@ export interface LedgerEntry {
   groups: number
 }
 
-const FIELD_ARRAYS = PLANT_FIELDS.map((_, index) => `$${index + 5}::text[]`).join(', ')
+/** The values that the stored plant must have. */
+const EXPECTED = PLANT_FIELDS.map((field) => `expected_${field}`)
+/** What a statement gets of each plant besides its key. `found` is what it has to find: `same` for exactly those values. */
+const COLUMNS = ['found', ...PLANT_FIELDS, ...EXPECTED]
 
-/** A create that is refused because of a quota has this added to its number. */
+/** These are added to the number of a create or put that is refused because of a quota, and of a put that has replaced a plant. */
 const BEYOND_QUOTA = GROUP_MAX_WRITES
+const REPLACED = 2 * GROUP_MAX_WRITES
 
 /**
- * Each group is one statement. The gate locks the writer's entry. It has no row if this group is not the writer's next one, or
- * the entry is closed. Refused writes are numbered from 1, or from -1 if the user does not exist.
+ * Each group is one statement, with a row for each plant. The gate locks the writer's entry. It has no row if this group is not the
+ * writer's next one, or the entry is closed. Refused writes are numbered from 1, or from -1 if the user does not exist.
  */
-const groupStatement = (write: string): string => `with gate as (
+const groupStatement = (writes: string): string => `with gate as (
     select id from plantstore.writers where id = $1 and groups = $2 and not is_closed for update
   ), wanted as (
-    select * from unnest($3::int8[], $4::int8[], ${FIELD_ARRAYS}) with ordinality
-      as wanted (user_id, id, ${FIELD_COLUMNS}, number)
-  ), done as (${write})
+    select * from unnest($3::int8[], $4::int8[], ${COLUMNS.map((_, index) => `$${index + 5}::text[]`).join(', ')})
+      with ordinality as wanted (user_id, id, ${COLUMNS.join(', ')}, number)
+  ), ${writes}
   update plantstore.writers set groups = groups + 1, refused = array(
     select case when wanted.user_id is null then number + ${BEYOND_QUOTA}
+      when done.is_replaced then number + ${REPLACED}
       when not exists (select 1 from plantstore.users where users.id = wanted.user_id) then -number else number end
     from wanted left join done on done.user_id = wanted.user_id and done.id = wanted.id
-    where done.id is null
+    where done.id is null or done.is_replaced
   )
   where id = $1 and exists (select 1 from gate) returning refused`
 
-const IS_ANY = PLANT_FIELDS.map((field) => `wanted.${field} is null`).join(' and ')
-const IS_SAME = `(${PLANT_FIELDS.map((field) => `plants.${field} is not distinct from wanted.${field}`).join(' and ')})`
+const IS_SAME = PLANT_FIELDS.map((field, index) => `plants.${field} is not distinct from wanted.${EXPECTED[index]}`)
+const IS_FOUND = `plants.user_id = wanted.user_id and plants.id = wanted.id
+      and wanted.found <> 'none' and (wanted.found <> 'same' or (${IS_SAME.join(' and ')}))`
 
-/**
- * The statements that write a group. Every process inserts in the same order, so that two of them do not wait for each other. Of
- * equal creates the first one inserts its plant. A statement returns no row if the gate is closed: then nothing was written.
- */
-export const GROUP_STATEMENTS: Readonly<Record<WriteKind, string>> = {
-  create: groupStatement(`
+/** Every process inserts in the same order, so that two of them do not wait for each other. */
+const insertFrom = (source: string): string => `
     insert into plantstore.plants (${PLANT_COLUMNS.join(', ')})
     select ${PLANT_COLUMNS.map((column) => `wanted.${column}`).join(', ')}
-    from gate cross join wanted join plantstore.users on users.id = wanted.user_id
-    order by wanted.user_id, wanted.id, wanted.number
-    on conflict (user_id, id) do nothing
-    returning user_id, id`),
-  delete: groupStatement(`
-    delete from plantstore.plants using gate, wanted
-    where plants.user_id = wanted.user_id and plants.id = wanted.id and (${IS_ANY} or ${IS_SAME})
-    returning plants.user_id, plants.id`),
+    from ${source} join plantstore.users on users.id = wanted.user_id
+    where wanted.found in ('any', 'none') order by wanted.user_id, wanted.id
+    on conflict (user_id, id) do nothing`
+
+/**
+ * The statements that write a group. One returns no row if the gate is closed: then nothing was written.
+ *
+ * The second makes plants, and then replaces those that it did not make. No order is certain in which an update locks its rows. So it
+ * first locks the users, in one order: then no other such statement replaces plants of theirs.
+ */
+const GROUP_STATEMENTS = {
+  create: groupStatement(`done as (${insertFrom('gate cross join wanted')}
+    returning user_id, id, false as is_replaced)`),
+  put: groupStatement(`locked as (
+    select id from plantstore.users where id = any($3::int8[]) order by id for no key update
+  ), ready as (
+    select gate.id from gate cross join (select count(*) from locked) as locks
+  ), made as (${insertFrom('ready cross join wanted')}
+    returning user_id, id
+  ), replaced as (
+    update plantstore.plants set ${PLANT_FIELDS.map((field) => `${field} = wanted.${field}`).join(', ')}
+    from ready cross join wanted where ${IS_FOUND}
+      and not exists (select 1 from made where made.user_id = wanted.user_id and made.id = wanted.id)
+    returning plants.user_id, plants.id
+  ), done as (
+    select user_id, id, false as is_replaced from made union all select user_id, id, true from replaced
+  )`),
+  delete: groupStatement(`done as (
+    delete from plantstore.plants using gate, wanted where ${IS_FOUND}
+    returning plants.user_id, plants.id, false as is_replaced)`),
+} as const
+
+/** The writes of a plant within a group, with their indexes. All are of one kind. */
+type Run = readonly (readonly [index: number, write: PlantWrite])[]
+
+/** The runs of a group, and of each the write that the statement gets: the first that finds none, and else the last, which stays. */
+export function runsOf(plants: readonly PlantWrite[]) {
+  const runs: readonly Run[] = [...Map.groupBy(plants.entries(), ([, plant]) => keyOf(plant)).values()]
+  const rows = runs.flatMap((run) => run.at(run[0]?.[1].expected === 'none' ? 0 : -1)?.[1] ?? [])
+  return { runs, rows }
 }
 
-/** The parameters of both statements. The creates beyond a quota get no user, so that the statement refuses them. */
-export function parametersOf(
+/** The statement for the rows of a group, and its parameters. The rows beyond a quota get no user, so that it refuses them. */
+export function statementOf(
   { id, groups }: LedgerEntry,
-  plants: readonly PlantWrite[],
+  rows: readonly PlantWrite[],
   beyond: ReadonlySet<PlantWrite> = new Set(),
-): Parameter[] {
-  const users = plants.map((plant) => (beyond.has(plant) ? null : plant.user))
-  const ids = plants.map((plant) => plant.id)
-  const fields = PLANT_FIELDS.map((_, index) => plants.map(({ values }) => values[index] ?? null))
-  return [id, groups, ...columns('int8', users, ids), ...columns('text', ...fields)]
+): readonly [text: string, parameters: Parameter[]] {
+  const users = rows.map((row) => (beyond.has(row) ? null : row.user))
+  const ids = rows.map((row) => row.id)
+  const found = rows.map(({ expected }) => (typeof expected === 'string' ? expected : 'same'))
+  const fields = PLANT_FIELDS.map((_, index) => rows.map(({ values }) => values?.[index]))
+  const same = PLANT_FIELDS.map((_, index) =>
+    rows.map(({ expected }) => (typeof expected === 'string' ? null : expected[index])),
+  )
+  const isMaking = found.every((each) => each === 'none')
+  const text = GROUP_STATEMENTS[rows[0]?.kind === 'delete' ? 'delete' : isMaking ? 'create' : 'put']
+  return [text, [id, groups, ...columns('int8', users, ids), ...columns('text', found, ...fields, ...same)]]
 }
 
-/** The refusals of a group by the indexes of its writes, from the numbers that the statement has returned or stored. */
-export function refusalsOf(kind: WriteKind, plants: readonly PlantWrite[], numbers: readonly bigint[]) {
-  const refusalOf = (number: number): ErrorKind => {
-    if (number > BEYOND_QUOTA) return 'quota_exceeded'
-    return kind === 'create' && number < 0 ? 'token_invalid' : REFUSALS[kind]
-  }
-  const refused = new Map(
-    numbers.map(Number).map((number) => [(Math.abs(number) - 1) % BEYOND_QUOTA, refusalOf(number)]),
-  )
-  const keys = new Set<string>()
-  for (const [index, key] of plants.map(keyOf).entries()) {
-    // Of several creates only the first can store the plant, and of several deletes only the first can find it.
-    if (keys.has(key) && !refused.has(index)) refused.set(index, REFUSALS[kind])
-    keys.add(key)
-  }
-  return refused
+/** The results of a group, from the numbers that its statement has returned or stored. */
+export function resultsOf(runs: readonly Run[], numbers: readonly bigint[]): WriteResults {
+  const byRow = new Map(numbers.map(Number).map((number) => [(Math.abs(number) - 1) % BEYOND_QUOTA, number]))
+  const refused: [number, ErrorKind][] = []
+  const returned: [number, boolean][] = []
+  for (const [row, run] of runs.entries())
+    for (const [at, [index, write]] of run.entries()) {
+      const result = resultOf(write, byRow.get(row), at === 0)
+      if (typeof result === 'string') refused.push([index, result])
+      else returned.push([index, result])
+    }
+  return { refused, returned }
+}
+
+/** Why a write is refused, or whether it has made its plant, or as a delete has found it. */
+function resultOf({ kind, expected }: PlantWrite, number: number | undefined, isFirst: boolean): ErrorKind | boolean {
+  // Of several writes only the first can make the plant, or delete it.
+  if (number === undefined) return isFirst || (kind === 'put' && expected === 'any' ? false : REFUSALS[kind])
+  if (number > REPLACED) return false
+  if (number > BEYOND_QUOTA) return 'quota_exceeded'
+  return number < 0 && kind !== 'delete' && mayMake(expected) ? 'token_invalid' : REFUSALS[kind]
 }

@@ -4,14 +4,7 @@ import type { GroupOutcome } from '../../group-queue.ts'
 import type { Client, Query } from '../driver.ts'
 import { isConnectionLost, isRepeatable, REPEAT_MS, repeat, toAppError } from '../errors.ts'
 import { findBeyond } from './quota.ts'
-import {
-  GROUP_STATEMENTS,
-  type LedgerEntry,
-  type PlantWrite,
-  parametersOf,
-  refusalsOf,
-  type WriteKind,
-} from './statements.ts'
+import { type LedgerEntry, type PlantWrite, resultsOf, runsOf, statementOf } from './statements.ts'
 
 /** How long a writer tries to learn the outcome of a group that got no answer. */
 const RESOLVE_MS = 1000
@@ -26,33 +19,27 @@ const ENTRY_MAX_USE_MS = 300_000
 export const ENTRY_MAX_GROUPS = 1000
 
 /**
- * Returns a function that writes a group of one kind durably, or nothing of it. Of several writes of one plant only the first can
- * succeed. It takes one group at a time, and rejects with an `AppError`. `client` belongs to this writer only, and has one connection.
+ * Returns a function that writes a group durably, or nothing of it. It takes one group at a time, and rejects with an `AppError`. `client` belongs to this writer only, and has one connection.
  *
  * The ledger is the table `writers`. The statement that writes a group also counts the group in the writer's entry, and stores
  * which writes it refused. If a connection is lost before the answer, the entry tells whether the group was written.
  */
-export function openWriter(
-  kind: WriteKind,
-  client: Client,
-  { observer, quotaPlants }: Pick<OpenOptions, 'observer' | 'quotaPlants'>,
-) {
+export function openWriter(client: Client, { observer, quotaPlants }: Pick<OpenOptions, 'observer' | 'quotaPlants'>) {
   /** The entry of the next group, unless it is worn or a group with it got no answer. */
   let entry = NO_ENTRY
 
-  const send = (used: LedgerEntry, plants: readonly PlantWrite[], leftMs: number) => {
-    const text = GROUP_STATEMENTS[kind]
-    if (quotaPlants === undefined) return client.query<Refused>(text, parametersOf(used, plants), leftMs)
+  const send = (used: LedgerEntry, rows: readonly PlantWrite[], leftMs: number) => {
+    if (quotaPlants === undefined) return client.query<Refused>(...statementOf(used, rows), leftMs)
     return client.transaction(async (query) => {
-      const beyond = await findBeyond(query, plants, quotaPlants)
-      return query<Refused>(text, parametersOf(used, plants, beyond))
+      const beyond = await findBeyond(query, rows, quotaPlants)
+      return query<Refused>(...statementOf(used, rows, beyond))
     }, leftMs)
   }
-  const attempt = async (plants: readonly PlantWrite[], leftMs: () => number): Promise<readonly bigint[]> => {
+  const attempt = async (rows: readonly PlantWrite[], leftMs: () => number): Promise<readonly bigint[]> => {
     const used = isWorn(entry) ? await client.transaction((query) => replaceEntry(query, entry.id), leftMs()) : entry
     entry = used
     try {
-      const [row] = await send(used, plants, leftMs())
+      const [row] = await send(used, rows, leftMs())
       if (row !== undefined) {
         used.groups++
         return row.refused
@@ -64,22 +51,23 @@ export function openWriter(
     }
     // Another writer has deleted the entry because of its age, so nothing was written.
     entry = NO_ENTRY
-    return attempt(plants, leftMs)
+    return attempt(rows, leftMs)
   }
 
   return async (plants: readonly PlantWrite[]): Promise<GroupOutcome> => {
     const startMs = performance.now()
     try {
-      const numbers = await repeat(REPEAT_MS, isRepeatable, (leftMs) => attempt(plants, leftMs))
+      const { runs, rows } = runsOf(plants)
+      const numbers = await repeat(REPEAT_MS, isRepeatable, (leftMs) => attempt(rows, leftMs))
       observer?.recordGroup(plants.length, performance.now() - startMs)
-      return { refused: refusalsOf(kind, plants, numbers) }
+      return resultsOf(runs, numbers)
     } catch (error) {
       throw toAppError(error)
     }
   }
 }
 
-/** The answer to a group: the numbers of the refused writes. */
+/** The answer to a group: the numbers of the refused writes, and of puts that have replaced a plant. */
 interface Refused {
   readonly refused: readonly bigint[]
 }

@@ -124,13 +124,15 @@ export function openGroupCommit(options: GroupCommitOptions, report: (report: Re
   }
 }
 
-/** So many lone creates of short plants together write less than a MiB to the WAL. */
+/** So many lone creates and puts of short plants together write less than a MiB to the WAL. */
 const SMALL_GROUPS_MAX = 32
 const SMALL_PLANT_LENGTH = 1024
 
-/** After a lone create, to ask for the size of the WAL would take 17 µs of the 280 µs. */
+/** After a lone create or put, to ask for the size of the WAL would take 17 µs of the 280 µs. */
 const isSmall = ([call, another]: readonly Call[]): boolean =>
-  call?.[0] === 'createPlant' && another === undefined && call.join('').length <= SMALL_PLANT_LENGTH
+  (call?.[0] === 'createPlant' || call?.[0] === 'putPlant') &&
+  another === undefined &&
+  call.join('').length <= SMALL_PLANT_LENGTH
 
 /** Opens the connection, and watches whether its files stay at their paths. */
 function openWatched({ path, identity, durability, quotaPlants }: GroupCommitOptions) {
@@ -167,7 +169,7 @@ function groupTransaction(
         answers.push({ writes: 0, commitMs: 0, ...(results !== undefined && { results }) })
         count += group.length
       }
-      const changed = announced.begin(asked)
+      const changed = announced.begin(asked, answers)
       const startMs = performance.now()
       try {
         commit()

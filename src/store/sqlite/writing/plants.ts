@@ -1,7 +1,8 @@
-import type { Database } from 'bun:sqlite'
+import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import { AppError, codeOf } from '../../../domain/error.ts'
-import type { PlantValues } from '../../../domain/plant.ts'
+import { PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
 import { NOBODY, type UserId } from '../../../domain/token.ts'
+import { type Expected, mayMake } from '../../rows.ts'
 import { PLANT_COLUMNS } from '../../tables.ts'
 import { insertInto } from '../driver.ts'
 import { findUser, requireUser } from '../lookups.ts'
@@ -11,16 +12,19 @@ import { insertUser } from './users.ts'
 /** The values of `PLANT_COLUMNS`. */
 type PlantParameters = [user: UserId, id: bigint, ...values: PlantValues]
 
-/** The writes of plants: `createPlant` and `deletePlant` of the store's contract. An id is a decimal text. */
+const IS_SAME = PLANT_COLUMNS.map((column) => `${column} is ?`).join(' and ')
+const REPLACE = `update plants set ${PLANT_FIELDS.map((field) => `${field} = ?`).join(', ')} where`
+
+/** The writes of plants of the store's contract. An id is a decimal text. */
 export function plantWrites(writer: Database, quota?: PlantQuota) {
   const insert = writer.prepare<unknown, PlantParameters>(
     `${insertInto('plants', PLANT_COLUMNS)} on conflict do nothing`,
   )
   const selectId = writer.prepare<unknown, [UserId, bigint]>('select id from plants where user_id = ?1 and id = ?2')
   const deleteOne = writer.prepare<unknown, [UserId, bigint]>('delete from plants where user_id = ?1 and id = ?2')
-  const deleteSame = writer.prepare<unknown, PlantParameters>(
-    `delete from plants where ${PLANT_COLUMNS.map((column) => `${column} is ?`).join(' and ')}`,
-  )
+  const deleteSame = writer.prepare<unknown, PlantParameters>(`delete from plants where ${IS_SAME}`)
+  const replaceOne = writer.prepare<unknown, SQLQueryBindings[]>(`${REPLACE} user_id = ? and id = ?`)
+  const replaceSame = writer.prepare<unknown, SQLQueryBindings[]>(`${REPLACE} ${IS_SAME}`)
 
   const createPlant = (user: UserId, idText: string, ...values: PlantValues): void => {
     const id = BigInt(idText)
@@ -36,20 +40,40 @@ export function plantWrites(writer: Database, quota?: PlantQuota) {
     quota?.record(user, 1)
   }
 
+  /** Returns true if it made the plant, and nothing if it replaced one. */
+  const putPlant = (user: UserId, idText: string, values: PlantValues, expected: Expected): true | undefined => {
+    const id = BigInt(idText)
+    if (expected !== 'none') {
+      const [replace, same] = typeof expected === 'string' ? [replaceOne, []] : [replaceSame, expected]
+      if (replace.run(...values, user, id, ...same).changes > 0) return undefined
+    }
+    if (expected === 'none' ? selectId.get(user, id) !== null : expected !== 'any')
+      throw new AppError('precondition_failed')
+    createPlant(user, idText, ...values)
+    return true
+  }
+  /** The user with a name, who is stored if missing. */
+  const makeUser = (name: string, createdAtMs: number): UserId => {
+    const user = findUser(writer, name)
+    if (user?.blockedAtMs !== undefined) throw new AppError('token_invalid')
+    // Before the user is there, so that a refusal stores nothing.
+    if (user === undefined && quota?.isUsedUp(NOBODY)) throw new AppError('quota_exceeded')
+    insertUser(writer, name, createdAtMs)
+    return requireUser(writer, name)
+  }
+
   return {
     createPlant,
-    createFirstPlant(name: string, createdAtMs: number, idText: string, ...values: PlantValues): void {
-      const user = findUser(writer, name)
-      if (user?.blockedAtMs !== undefined) throw new AppError('token_invalid')
-      // Before the user is there, so that a refusal stores nothing.
-      if (user === undefined && quota?.isUsedUp(NOBODY)) throw new AppError('quota_exceeded')
-      insertUser(writer, name, createdAtMs)
-      createPlant(requireUser(writer, name), idText, ...values)
+    createFirstPlant: (name: string, createdAtMs: number, idText: string, ...values: PlantValues): void =>
+      createPlant(makeUser(name, createdAtMs), idText, ...values),
+    putPlant,
+    putFirstPlant(name: string, createdAtMs: number, idText: string, values: PlantValues, expected: Expected) {
+      if (!mayMake(expected) && findUser(writer, name) === undefined) throw new AppError('precondition_failed')
+      return putPlant(makeUser(name, createdAtMs), idText, values, expected)
     },
-    /** With values it deletes the plant only while it has them. */
-    deletePlant(user: UserId, idText: string, ...values: PlantValues | readonly []): void {
+    deletePlant(user: UserId, idText: string, expected: 'any' | PlantValues = 'any'): void {
       const id = BigInt(idText)
-      const { changes } = values.length === 0 ? deleteOne.run(user, id) : deleteSame.run(user, id, ...values)
+      const { changes } = expected === 'any' ? deleteOne.run(user, id) : deleteSame.run(user, id, ...expected)
       if (changes === 0) throw new AppError('plant_not_found')
       quota?.record(user, -1)
     },

@@ -20,11 +20,13 @@ export const createWrites = (writer: Database, quota?: PlantQuota) => ({
 export type Writes = ReturnType<typeof createWrites>
 type WriteName = keyof Writes
 
-/** What a write changes for readers. Of a write that changes `plants`, the first argument is the user. */
+/** What a write changes for readers. Of a write that changes `plants`, the first arguments are the user and the id of the plant. */
 export const CHANGES = {
   createPlant: 'plants',
-  // The call does not name a user who exists.
+  // The call does not name a user by id.
   createFirstPlant: 'everything',
+  putPlant: 'plants',
+  putFirstPlant: 'everything',
   deletePlant: 'plants',
   deletePlantsOrUser: 'everything',
   createTokens: 'tokens',
