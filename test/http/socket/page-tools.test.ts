@@ -69,7 +69,7 @@ describe('tools of the page', () => {
     },
   )
 
-  testPage('an upload of a download adds each plant, and gives a result for each line', async (begin) => {
+  testPage('an upload of a download adds what is missing, and gives a result for each line', async (begin) => {
     const plants = [
       '{"id":-9223372036854775808,"name":"Fern 10","tag":"shade"}',
       '{"id":9007199254740993,"name":"מרווה"}',
@@ -86,16 +86,19 @@ describe('tools of the page', () => {
         .setInputFiles({ name: 'plants.jsonl', mimeType: 'application/jsonl', buffer })
     await choose(Buffer.from('{"id":8,"name":"Caf\xe9"}\n', 'latin1'))
     await ui.see('Added 0 plants: the file is not UTF-8 behind line 0, so convert it.')
-    await choose(Buffer.from(`\ufeff${content}\nFern\n{"id":7}\n \t\r\n`))
-    await ui.see('Done: 1 plant added, 3 refused.')
+    const taken = '{"id":9007199254740993,"name":"Moss"}'
+    await choose(Buffer.from(`\ufeff${content}${taken}\n${taken.replace(',', '.0,')}\nFern\n{"id":7}\n \t\r\n`))
+    await ui.see('Done: 2 plants added, 4 refused.')
     await ui.row('9007199254740993').waitFor()
 
     expect(content).toBe(`${plants.join('\n')}\n`)
     expect(await results.allTextContents()).toEqual([
-      'Line 1: You have a plant with this id already, “Fern 10” (shade).',
+      'Line 1: added.',
       'Line 2: added.',
-      'Line 4: This is no plant. A plant is written like {"id":1,"name":"Fern"}.',
-      expect.stringContaining('Line 5: The server refused this. It says: “name” is required and must be'),
+      'Line 3: You have a plant with this id already, “מרווה”.',
+      'Line 4: You have a plant with this id already.',
+      'Line 5: This is no plant. A plant is written like {"id":1,"name":"Fern"}.',
+      expect.stringContaining('Line 6: The server refused this. It says: “name” is required and must be'),
     ])
     expect((await service.list('?include=id')).text).toBe(`[${plants.join()}]`)
   })
@@ -156,106 +159,105 @@ describe('tools of the page', () => {
     expect(await service.names()).toEqual(['Moss', 'Aloe'])
   })
 
-  testPage('an edit keeps both plants in the tab until it is done, and spares what others change', async (begin) => {
-    const { service, ui } = await begin({
+  testPage('an edit shows what others make of the plant, and is stored all the same or dropped', async (begin) => {
+    const { service, page, ui } = await begin({
       maxBodyBytes: 200,
-      plants: [{ id: 1, name: 'Fren', tag: 'shade' }, 'Ivy'],
+      plants: [{ id: 1, name: 'Fren', tag: 'shade' }, 'Ivy', 'Moss'],
     })
-    let kept = ''
-    const deleting = await ui.onNext('DELETE', '/plants/1', async (route) => {
-      ;[kept] = await ui.stored()
-      await route.fallback()
-    })
+    const seen: unknown[] = []
+    /** The plant as it is now, beside what was typed. */
+    const look = async (name: string) => {
+      await page.getByRole('form').getByText(name, { exact: true }).waitFor()
+      const typed = ['Name', 'Tag (optional)'].map((each) => ui.field(each).inputValue())
+      seen.push([...(await page.locator('form dd').allTextContents()), ...(await Promise.all(typed))])
+    }
+    const stale = 'This plant has changed since you opened it, so your change is not stored. Now it is:'
 
     await ui.click('Edit plant 1')
-    await ui.see('While the change is stored, others see the plant missing for a moment.')
     await ui.see('The id of a plant does not change.')
     const isFixed = await ui.field('Id').isEditable()
+    await ui.send({ Name: 'Fern '.repeat(60) }, 'Store the change')
+    await ui.see('Make its texts shorter.')
+    await change(service, 1, 'Frond')
     await ui.send({ Name: 'Fern' }, 'Store the change')
-    await deleting.done
-    await ui.told('Changed to “Fern” (shade).')
+    await ui.see(stale)
+    // Who presses Enter once more stores nothing.
+    await page.keyboard.press('Enter')
+    await look('Frond')
+    const during = await ui.onNext('PUT', '/plants/1', async (route) => {
+      await change(service, 1, 'Lily')
+      await route.fallback()
+    })
+    await ui.click('Store it all the same')
+    await during.done
+    await look('Lily')
+    await ui.click('Store it all the same')
+    await ui.told('Changed to “Fern”.')
     await until('the plant has the focus', async () => (await ui.focusedRow()) === '1')
-    const [after] = await ui.stored()
     await ui.click('Edit plant 2')
-    await ui.send({ Name: 'Ivy '.repeat(60) }, 'Store the change')
-    await ui.see('Make its texts shorter. The plant is as it was.')
-    await change(service, 2, 'Lily')
+    await service.delete(2)
     await ui.send({ Name: 'Ivies' }, 'Store the change')
-    await ui.see('Somebody else has changed this plant, so nothing was changed. It is “Lily” now.')
-    await ui.row(2).getByText('Lily').waitFor()
+    await ui.see('This plant is deleted, so your change is not stored.')
+    await ui.click('Create it again')
+    await ui.told('Added “Ivies”.')
+    await ui.click('Edit plant 3')
+    await change(service, 3, 'Aloe')
+    await ui.send({ Name: 'Mosses' }, 'Store the change')
+    await ui.see(stale)
+    await ui.click('Drop my change')
+    await ui.row(3).getByText('Aloe').waitFor()
 
-    expect(isFixed).toBe(false)
-    expect(kept).toContain(
-      JSON.stringify('{"old":{"id":"1","name":"Fren","tag":"shade"},"new":{"id":"1","name":"Fern","tag":"shade"}}'),
-    )
-    expect(after).not.toContain('Fren')
-    expect((await service.list('?include=id')).body).toEqual([
-      { id: 1, name: 'Fern', tag: 'shade' },
-      { id: 2, name: 'Lily' },
+    expect([isFixed, await page.getByRole('form').count()]).toEqual([false, 0])
+    expect(seen).toEqual([
+      ['1', 'Frond', 'Fern', ''],
+      ['1', 'Lily', 'Fern', ''],
     ])
-    expect(JSON.stringify(await ui.stored())).not.toContain('Ivy')
+    expect(await service.names()).toEqual(['Fern', 'Ivies', 'Aloe'])
   })
 
-  testPage('an edit that a reload interrupts is finished, or the old plant is stored again', async (begin) => {
-    const { service, page, ui } = await begin({ plants: ['Fren'] })
-    for (const [name, expected] of [
-      ['Keep the old plant', 'Fren'],
-      ['Finish', 'Fern'],
+  testPage('an edit leaves what nobody has touched as it is stored, line breaks included', async (begin) => {
+    const { service, page, ui } = await begin({
+      plants: [
+        { id: 1, name: 'two\r\nlines', tag: 'old' },
+        { id: 2, name: 'Fern', tag: '\na\rb' },
+        { id: 3, name: ' \n', tag: 'sun' },
+        { id: 4, name: 'Ivy', tag: '' },
+      ],
+    })
+
+    await ui.click('Edit plant 1')
+    for (const [id, typed, told] of [
+      [1, { 'Tag (optional)': 'new' }, 'Changed to “two lines” (new).'],
+      [2, { Name: 'Moss' }, 'Changed to “Moss” ( a b).'],
+      [3, { 'Tag (optional)': '' }, 'Changed to “ ”.'],
+      [4, { Name: 'Lily' }, 'Changed to “Lily”.'],
     ] as const) {
-      const creating = await ui.onNext('POST', '/plants', (route) => route.abort())
-      await ui.click('Edit plant 1')
-      await ui.send({ Name: 'Fern' }, 'Store the change')
-      await creating.done
-      const missing = await service.names()
-      await page.reload()
-      await page.getByRole('alert').getByText('You were changing “Fren” to “Fern”, and that is not finished').waitFor()
-      await ui.click(name)
-      await ui.told(`“${expected}” is stored.`)
-      await ui.row(1).getByText(expected).waitFor()
-      expect([missing, await service.names()]).toEqual([[], [expected]])
+      // Nobody has typed in the form that is open, so no question is asked.
+      for (const each of [1, id]) await ui.click(`Edit plant ${each}`)
+      await ui.send(typed, 'Store the change')
+      await ui.told(told)
+      await page.getByRole('form').waitFor({ state: 'detached' })
     }
 
-    expect(await page.getByText('You were changing').count()).toBe(0)
-    expect(JSON.stringify(await ui.stored())).not.toContain('Fren')
+    expect((await service.list('?include=id')).body).toEqual([
+      { id: 1, name: 'two\r\nlines', tag: 'new' },
+      { id: 2, name: 'Moss', tag: '\na\rb' },
+      { id: 3, name: ' \n' },
+      { id: 4, name: 'Lily', tag: '' },
+    ])
   })
 
-  testPage('an unfinished edit waits for its token, and the next user of the tab does not find it', async (begin) => {
-    const { service, page, ui } = await begin({ plants: ['Fren'], isClosed: true })
-    const { text: token, id } = await service.createToken()
-    const { text: other } = await service.createToken({ user: 'other' })
-    await ui.visit(service, token)
-    const creating = await ui.onNext('POST', '/plants', (route) => route.abort())
-    await ui.click('Edit plant 1')
-    await ui.send({ Name: 'Fern' }, 'Store the change')
-    await creating.done
-
-    const returning = await ui.onNext('DELETE', '/plants/none', (route) => route.abort())
-    await page.reload()
-    await returning.done
-    await ui.click('Give up')
-    await ui.signIn(token)
-    await ui.see('You were changing “Fren” to “Fern”')
-    await service.store.revokeTokens({ id }, Date.now())
-    await until('the token is refused', async () => (await service.list('', { token })).status !== 200)
-    await page.reload()
-    await page.getByRole('alert').getByText('The change of “Fren”, id 1, is not finished: it may be missing.').waitFor()
-    await ui.signIn(other)
-    await ui.see('You have no plants yet.')
-
-    expect(await page.getByText('Fren').count()).toBe(0)
-    expect(JSON.stringify(await ui.stored())).not.toContain('Fren')
-  })
-
-  testPage('edits no plant where the browser stores nothing, and says so', async (begin) => {
+  testPage('deletes, restores and edits where the browser stores nothing', async (begin) => {
     const { service, page, ui } = await begin({ plants: ['Fern'], isClosed: true })
     await page.addInitScript('Storage.prototype.setItem = () => { throw new Error("no room") }')
 
     await ui.visit(service)
-    await ui.see('This browser stores nothing for this page, so plants cannot be edited here.')
-    await ui.click('Delete plant 1')
+    await ui.deletes(1, '“Fern”')
     await ui.undoes(1, '“Fern”')
+    await ui.click('Edit plant 1')
+    await ui.send({ Name: 'Ivy' }, 'Store the change')
+    await ui.told('Changed to “Ivy”.')
 
-    expect(await page.getByRole('button', { name: /Edit/ }).count()).toBe(0)
-    expect(await service.names()).toEqual(['Fern'])
+    expect(await service.names()).toEqual(['Ivy'])
   })
 })

@@ -5,7 +5,7 @@ import { addPlants } from '../../support/many-plants.ts'
 import { until } from '../../support/until.ts'
 import { BROWSER_TIMEOUT_MS } from '../support/browser.ts'
 import { HOSTILE_TEXTS, hostile } from '../support/hostile.ts'
-import { pageTests, urlOf, withoutRefusals } from '../support/page.ts'
+import { change, pageTests, urlOf, withoutRefusals } from '../support/page.ts'
 
 const { testPage } = pageTests()
 
@@ -123,6 +123,11 @@ describe.concurrent('the page in a browser', () => {
         await ui.click('Upload')
         await ui.click('Edit')
         await look('edit')
+        await change(service, LARGE[1] ?? '', 'Ficus')
+        await ui.send({ Name: 'Fern' }, 'Store the change')
+        await ui.see('This plant has changed')
+        await look('conflict')
+        await ui.click('Drop my change')
         const lines = await Bun.file(await ui.downloaded()).text()
         const listed = await service.list('?include=id')
         await ui.click('Sign out')

@@ -59,9 +59,9 @@ export function pageTests() {
 export const urlOf = ({ port }: { readonly port: number }) => `http://127.0.0.1:${port}/`
 
 /** What another client does to change a plant. */
-export async function change(service: Service, id: number, name: string): Promise<void> {
+export async function change(service: Service, id: number | string, name: string): Promise<void> {
   expect((await service.delete(id)).status).toBe(204)
-  expect((await service.create({ id, name })).status).toBe(200)
+  expect((await service.create(`{"id":${id},"name":${JSON.stringify(name)}}`)).status).toBe(200)
 }
 
 /** The server gets the request, and the page no answer. */

@@ -1,8 +1,8 @@
-import { CODES, createPlant, deletePlant, getPlant, isSame, Refusal, refusalIn } from './client.ts'
+import { CODES, Conflict, createPlant, deletePlant, isSame, Refusal, refusalIn, replacePlant } from './client.ts'
 import type { Plant } from './fields.ts'
 import { countOf, describePlant } from './messages.ts'
 import { set, state } from './state.ts'
-import { DELETED, EDIT, type Edit } from './storage.ts'
+import { DELETED } from './storage.ts'
 
 /**
  * Changes plants, and tells the text that `act` returns. Returns the refusal if it rejects, or if one of the plants is being changed,
@@ -61,7 +61,7 @@ export const restore = (plants: readonly Plant[]) =>
     const restored: Plant[] = []
     let problem = ''
     for (const plant of plants) {
-      const refusal = await createPlant(plant, true).catch(refusalIn)
+      const refusal = await createPlant(plant).catch(refusalIn)
       if (refusal === undefined) {
         restored.push(plant)
         setDeleted(state.deleted.filter((each) => each !== plant))
@@ -72,53 +72,14 @@ export const restore = (plants: readonly Plant[]) =>
     return sentences(restored.length > 0 && `Restored ${nameOf(restored)}.`, problem)
   })
 
-/**
- * Changes a plant: deletes the old one, if it is still as it is shown, and creates the new one. Both are in the storage of the tab
- * until the new one is stored. Rejects with a `Refusal` if nothing has changed, or if the edit is unfinished.
- */
-export async function edit(wanted: Edit): Promise<void> {
-  if (isSame(wanted.old, wanted.new)) return
-  const unfinished = EDIT.read()
-  if (unfinished !== undefined && unfinished.old.id !== wanted.old.id)
-    throw new Refusal(0, `The change of ${describePlant(unfinished.old)} is not finished. Finish that one first.`)
-  if (!EDIT.write(wanted))
-    throw new Refusal(0, 'The browser has no room to keep the plant meanwhile, so nothing was changed.')
-  const removal = await deletePlant(wanted.old)
-  // An earlier attempt may have deleted it.
-  const isDeleted = removal === 'deleted' || (removal === 'gone' && unfinished !== undefined)
-  // The server may refuse the new plant.
-  const refusal = isDeleted ? await createPlant(wanted.new, true).catch(refusalIn) : undefined
-  if (refusal !== undefined) await createPlant(wanted.old, true)
-  EDIT.clear()
-  if (refusal !== undefined) throw new Refusal(refusal.code, `${refusal.message} The plant is as it was.`)
-  const now = typeof removal === 'string' ? undefined : removal
-  const isDone = isDeleted || (now !== undefined && isSame(now, wanted.new))
-  renew(wanted.old.id, isDone ? wanted.new : now)
-  if (isDone) return
-  if (now === undefined) throw new Refusal(0, 'Somebody else has deleted this plant, so nothing was changed.')
-  const problem = 'Somebody else has changed this plant, so nothing was changed.'
-  throw new Refusal(0, `${problem} It is ${describePlant(now)} now.`)
-}
-
-/** The edit that was interrupted, if its plant is missing or still the old one. Otherwise there is nothing to finish. */
-export async function findUnfinished(): Promise<Edit | undefined> {
-  const found = EDIT.read()
-  const stored = found && (await getPlant(found.old.id))?.plant
-  if (found === undefined || stored === undefined || isSame(stored, found.old)) return found
-  EDIT.clear()
-  return undefined
-}
-
-/** Finishes an edit that was interrupted, or stores the old plant again. */
-export async function finish(found: Edit, keepsOld: boolean): Promise<void> {
-  const refusal = await change([found.old], async () => {
-    if (keepsOld) await createPlant(found.old, true)
-    else await edit(found)
-    EDIT.clear()
-    return `${describePlant(keepsOld ? found.old : found.new)} is stored.`
+/** Stores a changed plant while the stored one is still as it is `shown`: `undefined` if there is none. Otherwise returns a `Conflict`. */
+export const edit = (shown: Plant | undefined, wanted: Plant) =>
+  change([wanted], async () => {
+    const now = await replacePlant(shown, wanted)
+    renew(wanted.id, now)
+    if (!isSame(now, wanted)) throw new Conflict(now)
+    return `${shown ? 'Changed to' : 'Added'} ${describePlant(wanted)}.`
   })
-  if (refusal) set({ notice: refusal.message })
-}
 
 function setDeleted(deleted: readonly Plant[]): void {
   DELETED.write(deleted)

@@ -1,7 +1,7 @@
 import { FIELD_NAMES, type Plant } from './fields.ts'
 import { describePlant, describeRefusal } from './messages.ts'
 import { reset, set, state } from './state.ts'
-import { clearStorage, EDIT } from './storage.ts'
+import { clearStorage } from './storage.ts'
 
 /** A request or a change failed for good: the server refused it, or the user gave it up. The message is for people. */
 export class Refusal extends Error {
@@ -10,6 +10,14 @@ export class Refusal extends Error {
     message: string,
   ) {
     super(message)
+  }
+}
+
+/** A plant is not as the page has shown it, so it was not changed. `now` is `undefined` if it is gone. */
+export class Conflict extends Refusal {
+  constructor(readonly now: Plant | undefined) {
+    const what = now ? 'has changed since you opened it' : 'is deleted'
+    super(CODES.changed, `This plant ${what}, so your change is not stored.`)
   }
 }
 
@@ -75,8 +83,6 @@ async function send(method: string, path: string, { body, headers, expected = []
     headers: { authorization, 'content-type': 'application/json', ...headers },
     body: body ?? null,
   }
-  /** An earlier try got no answer, or one that leaves open what has happened. */
-  let mayHaveHappened = false
   for (;;) {
     const answer = await fetch(path, { ...init, cache: 'no-store' })
       .then(async (response) => ({ response, text: await response.text() }))
@@ -85,23 +91,18 @@ async function send(method: string, path: string, { body, headers, expected = []
     if (token === sentToken && error === CODES.tokenInvalid) endSession()
     // Nobody waits for it any more.
     if (token !== sentToken) return new Promise<never>(() => {})
-    if (error === 0 || expected.includes(error)) return { ...answer, error, mayHaveHappened }
+    if (error === 0 || expected.includes(error)) return { ...answer, error }
     const refusal = new Refusal(error, describeRefusal(error, message))
-    const status = Math.floor(error / 100)
-    if (!PASSING_STATUSES.includes(status)) throw refusal
-    mayHaveHappened ||= status !== 429
+    if (!PASSING_STATUSES.includes(Math.floor(error / 100))) throw refusal
     await wait(refusal.message, Number(answer.response.headers.get('retry-after')) || RETRY_AFTER_S)
   }
 }
 
-/** The token is valid no more. Another user of the tab gets nothing, so a plant that an unfinished edit has deleted is told now. */
+/** The token is valid no more. Another user of the tab gets nothing. */
 function endSession(): void {
-  const edit = EDIT.read()
-  const missing =
-    edit && ` The change of ${describePlant(edit.old)}, id ${edit.old.id}, is not finished: it may be missing.`
   clearStorage(token)
   connect('')
-  reset(`${describeRefusal(CODES.tokenInvalid, '')}${missing ?? ''}`)
+  reset(describeRefusal(CODES.tokenInvalid, ''))
 }
 
 /** Whether the token may write. The server refuses this request for its token, then for its scope, then for its id. */
@@ -123,17 +124,29 @@ export async function getPlant(id: string) {
   return plant && { plant, etag: (response.headers.get('etag') ?? '').replace(/^W\//, '') }
 }
 
-/** Creates a plant. If its id is taken, the message of the refusal shows the stored plant, unless that is equal and `mayExist`. */
-export const createPlant = (plant: Partial<Plant>, mayExist = false) => createFrom(toJson(plant), plant, mayExist)
+/** Creates a plant. If its id is taken, the message of the refusal shows the stored plant. */
+export const createPlant = (plant: Partial<Plant>) => createFrom(toJson(plant), plant)
 
-/** Creates the plant of a line of JSON. */
-export async function createFrom(line: string, plant: Partial<Plant>, mayExist = false): Promise<void> {
-  const { error, mayHaveHappened } = await send('POST', 'plants', { body: line, expected: [CODES.exists] })
+/** Creates the plant of a line of JSON. Browsers repeat a request by themselves, so an equal stored plant may come from this one. */
+export async function createFrom(line: string, plant: Partial<Plant>): Promise<void> {
+  const { error } = await send('POST', 'plants', { body: line, expected: [CODES.exists] })
   if (error === 0) return
   const stored = plant.id === undefined ? undefined : (await getPlant(plant.id))?.plant
-  // The answer to an earlier try may have been lost.
-  if ((mayExist || mayHaveHappened) && stored !== undefined && isSame(stored, plant)) return
+  if (stored !== undefined && isSame(stored, plant)) return
   throw new Refusal(error, describeRefusal(error, stored === undefined ? '' : describePlant(stored)))
+}
+
+/**
+ * Stores a plant, but only while the stored one is as it is `shown`: `undefined` if there is none. Returns the plant that is stored
+ * then. A repeated request is refused after it was done, so the page reads the plant.
+ */
+export async function replacePlant(shown: Plant | undefined, wanted: Plant): Promise<Plant | undefined> {
+  const found = await getPlant(wanted.id)
+  if (!isSame(found?.plant, shown)) return found?.plant
+  const headers = found ? { 'if-match': found.etag } : { 'if-none-match': '*' }
+  const sent = { body: toJson(wanted), headers, expected: [CODES.changed] }
+  const { error } = await send('PUT', `plants/${wanted.id}`, sent)
+  return error === 0 ? wanted : (await getPlant(wanted.id))?.plant
 }
 
 /** Plants whose delete the user gave up before it had an answer. */
@@ -149,16 +162,16 @@ export async function deletePlant(shown: Plant): Promise<'deleted' | 'gone' | Pl
   if (!isSame(found.plant, shown)) return found.plant
   const options = { headers: { 'if-match': found.etag }, expected: [CODES.notFound, CODES.changed] }
   doubtful.add(shown)
-  const { error, mayHaveHappened } = await send('DELETE', `plants/${shown.id}`, options)
+  const { error } = await send('DELETE', `plants/${shown.id}`, options)
   doubtful.delete(shown)
   if (error === CODES.changed) return (await getPlant(shown.id))?.plant ?? 'gone'
-  // After an answer that was lost, the plant is gone because this request has deleted it.
-  return error === 0 || mayHaveHappened ? 'deleted' : 'gone'
+  // A plant that is gone may be so because the browser has repeated this request.
+  return 'deleted'
 }
 
-/** Whether two plants have the same values. */
-export const isSame = (one: Partial<Plant>, other: Partial<Plant>): boolean =>
-  FIELD_NAMES.every((field) => one[field] === other[field])
+/** Whether two plants have the same values, or neither is there. */
+export const isSame = (one: Partial<Plant> | undefined, other: Partial<Plant> | undefined): boolean =>
+  FIELD_NAMES.every((field) => one?.[field] === other?.[field])
 
 /** The error in an answer; 0 for a success. Without an answer it is 502, as a proxy says it. */
 function errorIn({ ok, status }: Response, text: string): { readonly error: number; readonly message: string } {

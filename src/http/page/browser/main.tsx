@@ -1,6 +1,6 @@
 import { render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { findUnfinished, finish, restore } from './changes.ts'
+import { restore } from './changes.ts'
 import type { Plant } from './fields.ts'
 import { Keys, showKeys } from './keys.tsx'
 import { PlantList } from './list.tsx'
@@ -9,7 +9,7 @@ import { OnePlant } from './one-plant.tsx'
 import { open } from './panel.ts'
 import { Button, focus, Notices, Picture } from './parts.tsx'
 import { PlantForm } from './plant-form.tsx'
-import { countAll, download, useRead, useTally } from './reading.ts'
+import { countAll, download, useTally } from './reading.ts'
 import { returnToSession, SignIn, signOut } from './sign-in.tsx'
 import { go, start, state } from './state.ts'
 import { Upload } from './upload.tsx'
@@ -48,12 +48,11 @@ function App() {
 
 /** The plants of the user, and all that the user can do with them. */
 function Plants() {
-  const { address, canWrite, canEdit, panel, deleted, tally } = state
+  const { address, canWrite, panel, deleted, tally } = state
   const edited = typeof panel === 'object' ? panel : undefined
   useTally()
   return (
     <>
-      <UnfinishedEdit />
       <div class="tools">
         <SearchField />
         {canWrite && <Button text="New plant" kind="primary" onClick={() => open('new')} />}
@@ -69,7 +68,6 @@ function Plants() {
         {canWrite && <Button text="Upload" onClick={() => open('upload')} />}
         <Button text="Keys" onClick={showKeys} />
       </footer>
-      {canWrite && !canEdit && <p>This browser stores nothing for this page, so plants cannot be edited here.</p>}
       <Keys />
     </>
   )
@@ -98,19 +96,5 @@ const Deleted = ({ plants }: { readonly plants: readonly Plant[] }) => (
     <Button text="Restore all" onClick={() => restore(plants)} />
   </details>
 )
-
-/** Offers to finish an edit that was interrupted. */
-function UnfinishedEdit() {
-  const { value: unfinished } = useRead(findUnfinished)
-  if (unfinished === undefined || state.busy.has(unfinished.old.id)) return null
-  return (
-    <p class="unfinished" role="alert">
-      You were changing {describePlant(unfinished.old)} to {describePlant(unfinished.new)}, and that is not finished:
-      the plant may be missing.
-      <Button text="Finish" kind="primary" onClick={() => finish(unfinished, false)} />
-      <Button text="Keep the old plant" onClick={() => finish(unfinished, true)} />
-    </p>
-  )
-}
 
 render(<App />, document.body)

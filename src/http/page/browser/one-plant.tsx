@@ -2,16 +2,16 @@ import { useEffect, useState } from 'preact/hooks'
 import { formatAddress } from './address.ts'
 import { remove, restore } from './changes.ts'
 import { CODES, getPlant, toJson } from './client.ts'
-import { FIELD_NAMES, type Plant, titleOf } from './fields.ts'
+import type { Plant } from './fields.ts'
 import { describeRefusal } from './messages.ts'
 import { open } from './panel.ts'
-import { Button } from './parts.tsx'
+import { Button, focusElement, Values } from './parts.tsx'
 import { useRead } from './reading.ts'
 import { set, state } from './state.ts'
 
 /** One plant at its own address, with what programs need of it. */
 export function OnePlant() {
-  const { address, deleted, canWrite, canEdit } = state
+  const { address, deleted, canWrite } = state
   const id = address.plant
   const { value: found, problem, isLoading } = useRead(() => getPlant(id), id)
   // Back in the list, the row of the plant has the focus.
@@ -26,14 +26,14 @@ export function OnePlant() {
       </p>
       {plant ? (
         <>
-          <h2 ref={focus} tabIndex={-1} class={isDeleted ? 'deleted' : ''}>
+          <h2 ref={focusElement} tabIndex={-1} class={isDeleted ? 'deleted' : ''}>
             <bdi>{plant.name}</bdi>
           </h2>
           <Values plant={plant} />
           <p class="buttons">
             {isDeleted && 'This plant is deleted.'}
             {isDeleted && <Button text="Undo" onClick={() => restore([plant])} />}
-            {!isDeleted && canEdit && <Button text="Edit" onClick={() => open(plant)} />}
+            {!isDeleted && canWrite && <Button text="Edit" onClick={() => open(plant)} />}
             {!isDeleted && canWrite && <Button text="Delete" kind="danger" onClick={() => remove([plant])} />}
           </p>
           <Copy title="JSON" text={toJson(plant)} />
@@ -45,22 +45,6 @@ export function OnePlant() {
     </article>
   )
 }
-
-/** The row that led here is gone. */
-const focus = (element: HTMLElement | null) => element?.focus()
-
-const Values = ({ plant }: { readonly plant: Plant }) => (
-  <dl>
-    {FIELD_NAMES.filter((field) => plant[field] !== undefined).map((field) => (
-      <div key={field}>
-        <dt>{titleOf(field)}</dt>
-        <dd>
-          <bdi>{plant[field]}</bdi>
-        </dd>
-      </div>
-    ))}
-  </dl>
-)
 
 /** A command that creates the plant. The token stays out of it. */
 function curlOf(plant: Plant): string {

@@ -16,7 +16,8 @@ export function close(): void {
   else focus('main')
 }
 
-const hasTyped = () =>
-  [...document.querySelectorAll<HTMLInputElement>('.plant-form input')].some(
-    (input) => input.value !== input.defaultValue,
-  )
+/** Whether somebody has typed another text than the one at the beginning. An input shows that without its line breaks. */
+export const isTyped = ({ value, defaultValue }: HTMLInputElement): boolean =>
+  value !== defaultValue.replace(/[\r\n]/g, '')
+
+const hasTyped = () => [...document.querySelectorAll<HTMLInputElement>('.plant-form input')].some(isTyped)

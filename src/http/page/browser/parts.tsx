@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { endPause } from './client.ts'
+import { FIELD_NAMES, type Plant, titleOf } from './fields.ts'
 import { type State, state } from './state.ts'
 
 interface ButtonProps {
@@ -48,10 +49,27 @@ function Pause({ message, seconds }: NonNullable<State['pause']>) {
   )
 }
 
+/** A plant, field by field. */
+export const Values = ({ plant }: { readonly plant: Plant }) => (
+  <dl>
+    {FIELD_NAMES.filter((field) => plant[field] !== undefined).map((field) => (
+      <div key={field}>
+        <dt>{titleOf(field)}</dt>
+        <dd>
+          <bdi>{plant[field]}</bdi>
+        </dd>
+      </div>
+    ))}
+  </dl>
+)
+
 /** The plant of the icon. */
 export const Picture = () => (
   <img class="picture" alt="" src={document.querySelector<HTMLLinkElement>('link[rel=icon]')?.href} />
 )
+
+/** Gives the focus to an element once it is there: the one that had it is gone, or must not be pressed again. */
+export const focusElement = (element: HTMLElement | null): void => element?.focus()
 
 /** Moves the focus to an element if it is there. Returns whether it is. */
 export function focus(selector: string): boolean {

@@ -1,27 +1,23 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { add, change, edit } from './changes.ts'
-import { CODES } from './client.ts'
+import { add, edit } from './changes.ts'
+import { CODES, Conflict, type Refusal } from './client.ts'
 import { FIELDS, type Plant, titleOf } from './fields.ts'
-import { describePlant, problemOf } from './messages.ts'
-import { close } from './panel.ts'
-import { Button } from './parts.tsx'
+import { problemOf } from './messages.ts'
+import { close, isTyped } from './panel.ts'
+import { Button, focusElement, Values } from './parts.tsx'
 import { suggestedId } from './reading.ts'
 import { set } from './state.ts'
-
-const store = (plant: Plant, edited: Plant | undefined) =>
-  edited === undefined
-    ? add(plant)
-    : change([edited], async () => {
-        await edit({ old: edited, new: plant })
-        return `Changed to ${describePlant(plant)}.`
-      })
 
 /** The form for a new plant, or for one that is edited. It keeps what was typed until the plant is stored. */
 export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
   const form = useRef<HTMLFormElement>(null)
-  const [problem, setProblem] = useState({ field: '', message: '' })
+  const [problem, setProblem] = useState(problemIn(undefined))
   const [isBusy, setIsBusy] = useState(false)
-  const defaultOf = (field: string) => edited?.[field] ?? (field === 'id' ? suggestedId() : '')
+  const [conflict, setConflict] = useState<Conflict>()
+  const stored = conflict ? conflict.now : edited
+  /** Of a plant that is gone, the form shows what it had. */
+  const shown = stored ?? edited
+  const defaultOf = (field: string) => shown?.[field] ?? (field === 'id' ? suggestedId() : '')
   const focus = (field: string) => form.current?.querySelector<HTMLInputElement>(`[name=${field}]`)?.focus()
   const begin = () => focus(defaultOf('id') === '' ? 'id' : 'name')
   // With an effect after the first frame, the focus could leave a field that is already typed in.
@@ -29,12 +25,12 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
 
   const send = async (plant: Plant) => {
     setIsBusy(true)
-    const { code, message } = (await store(plant, edited)) ?? { code: 0, message: '' }
+    const refusal = await (edited ? edit(stored, plant) : add(plant))
     setIsBusy(false)
-    const isTaken = code === CODES.exists
-    setProblem({ field: isTaken ? 'id' : '', message: isTaken ? `${message} Choose another id.` : message })
-    if (form.current === null) return set({ notice: message }) // It was closed meanwhile.
-    if (message !== '') return
+    setProblem(problemIn(refusal))
+    if (refusal instanceof Conflict) setConflict(refusal)
+    if (refusal && form.current === null) set({ notice: refusal.message }) // It was closed meanwhile.
+    if (refusal || form.current === null) return
     if (edited) return close()
     form.current.reset()
     begin()
@@ -42,10 +38,12 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
   const submit = (event: SubmitEvent & { readonly currentTarget: HTMLFormElement }) => {
     event.preventDefault()
     if (isBusy) return
-    const texts = [...new FormData(event.currentTarget)].map(([name, text]) => [name, String(text)] as const)
-    const wrong = texts.find(([field, text]) => problemOf(field, text) !== undefined)
+    const texts = textsOf(event.currentTarget)
+    const isStored = ([field, text]: readonly [string, string]) => text === shown?.[field]
+    const wrong = texts.find((each) => !isStored(each) && problemOf(...each) !== undefined)
+    const given = texts.filter((each) => each[1] !== '' || isStored(each))
     // Otherwise there are an id and a name.
-    if (wrong === undefined) return void send(Object.fromEntries(texts.filter(([, text]) => text !== '')) as Plant)
+    if (wrong === undefined) return void send(Object.fromEntries(given) as Plant)
     setProblem({ field: wrong[0], message: problemOf(...wrong) ?? '' })
     focus(wrong[0])
   }
@@ -70,13 +68,36 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
         ))}
       </div>
       {problem.field === '' && problem.message && <p role="alert">{problem.message}</p>}
-      {edited && <p>While the change is stored, others see the plant missing for a moment.</p>}
+      {conflict && (
+        <p key={conflict} ref={focusElement} tabIndex={-1} role="alert">
+          {`${conflict.message}${conflict.now ? ' Now it is:' : ''}`}
+        </p>
+      )}
+      {conflict?.now && <Values plant={conflict.now} />}
       <p class="buttons">
         <button type="submit" class="primary" aria-disabled={isBusy}>
-          {isBusy ? 'Storing…' : edited ? 'Store the change' : 'Add'}
+          {isBusy ? 'Storing…' : submitText(edited, conflict)}
         </button>
-        <Button text="Close" onClick={close} />
+        <Button text={conflict ? 'Drop my change' : 'Close'} onClick={close} />
       </p>
     </form>
   )
+}
+
+/** What to tell about a refusal, and beside which field. A conflict has a place of its own. */
+function problemIn(refusal: Refusal | undefined) {
+  if (refusal === undefined || refusal instanceof Conflict) return { field: '', message: '' }
+  if (refusal.code !== CODES.exists) return { field: '', message: refusal.message }
+  return { field: 'id', message: `${refusal.message} Choose another id.` }
+}
+
+/** The texts of the inputs. One that nobody has touched stays as it is stored, with its line breaks. */
+const textsOf = (form: HTMLFormElement) =>
+  [...form.querySelectorAll('input')].map(
+    (input) => [input.name, isTyped(input) ? input.value : input.defaultValue] as const,
+  )
+
+function submitText(edited: Plant | undefined, conflict: Conflict | undefined): string {
+  if (conflict) return conflict.now ? 'Store it all the same' : 'Create it again'
+  return edited ? 'Store the change' : 'Add'
 }

@@ -1,7 +1,7 @@
 import { connect, mayWrite, Refusal, refusalIn } from './client.ts'
 import { Picture } from './parts.tsx'
 import { set, state } from './state.ts'
-import { BROWSER_TOKEN, clearStorage, DELETED, EDIT, keepsEdits, TAB_TOKEN } from './storage.ts'
+import { BROWSER_TOKEN, clearStorage, DELETED, TAB_TOKEN } from './storage.ts'
 
 /** Signs in with a token. An earlier sign-in that still waits counts no more. */
 async function signIn(token: string, slot: typeof TAB_TOKEN): Promise<void> {
@@ -10,7 +10,7 @@ async function signIn(token: string, slot: typeof TAB_TOKEN): Promise<void> {
   const canWrite = await mayWrite().catch(refusalIn)
   if (canWrite instanceof Refusal) return set({ problem: canWrite.message, isReturning: false })
   slot.write(token)
-  set({ canWrite, canEdit: canWrite && keepsEdits(), deleted: DELETED.read() ?? [], isReturning: false })
+  set({ canWrite, deleted: DELETED.read() ?? [], isReturning: false })
 }
 
 /** Signs in with a token that the browser keeps. */
@@ -23,8 +23,6 @@ export function returnToSession(): void {
 }
 
 export function signOut(): void {
-  const question = 'A change is not finished, so its plant may be missing. Sign out all the same?'
-  if (EDIT.read() !== undefined && !confirm(question)) return
   // Nothing is written any more.
   connect('')
   set({ canWrite: undefined, isReturning: true })

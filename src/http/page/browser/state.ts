@@ -8,8 +8,6 @@ export interface State {
   readonly isReturning: boolean
   /** Whether the token may write. `undefined` as long as nobody is signed in. */
   readonly canWrite: boolean | undefined
-  /** Whether it may, and the tab can keep a plant during an edit. */
-  readonly canEdit: boolean
   /** Why a sign-in failed, or a session has ended. */
   readonly problem: string
   /** What happened last. */
@@ -45,7 +43,7 @@ interface Tally {
 
 const START: State = {
   address: parseAddress(location.hash),
-  ...{ isReturning: false, canWrite: undefined, canEdit: false, problem: '', notice: '', pause: undefined },
+  ...{ isReturning: false, canWrite: undefined, problem: '', notice: '', pause: undefined },
   ...{ job: undefined, panel: undefined, deleted: [], busy: new Set(), changes: 0, renewed: new Map() },
   ...{ focused: '', tally: {} },
 }

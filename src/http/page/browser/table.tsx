@@ -124,7 +124,7 @@ interface RowProps {
 
 function PlantRow({ plant, isFirst, isChosen, toggle }: RowProps) {
   const { id, name } = plant
-  const { canWrite, canEdit, busy, address } = state
+  const { canWrite, busy, address } = state
   const isGone = isDeleted(plant)
   const change = () => toggle(plant, isChosen)
   return (
@@ -142,9 +142,7 @@ function PlantRow({ plant, isFirst, isChosen, toggle }: RowProps) {
       {canWrite && (
         <td class="buttons">
           {isGone && <Button text="Undo" label={`Undo the delete of plant ${id}`} onClick={() => restore([plant])} />}
-          {!isGone && canEdit && (
-            <Button text="Edit" kind="quiet" label={`Edit plant ${id}`} onClick={() => open(plant)} />
-          )}
+          {!isGone && <Button text="Edit" kind="quiet" label={`Edit plant ${id}`} onClick={() => open(plant)} />}
           {!isGone && (
             <Button text="Delete" kind="danger" label={`Delete plant ${id}`} onClick={() => removeRows([plant])} />
           )}
