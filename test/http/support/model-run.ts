@@ -5,7 +5,7 @@ import { EXECUTABLE } from '../../support/executable.ts'
 import { until } from '../../support/until.ts'
 import { createModel, type Expected, factsOf, type KnownToken, outcomeOf } from './model.ts'
 import { queryOf, rememberReads, said } from './model-reads.ts'
-import { type Action, type Asked, type Step, USERS } from './model-steps.ts'
+import { type Action, type Asked, type Precondition, type Step, USERS } from './model-steps.ts'
 import type { Service } from './service.ts'
 
 type ValueOf<Kind extends Action['kind']> = Extract<Action, { kind: Kind }>['value']
@@ -13,7 +13,7 @@ type TokenText = NewToken & { readonly text: string }
 
 /** A list that is cached, and one that never is. */
 const ASKED_ALWAYS: readonly Asked[] = [{ limit: 2 }, {}]
-const PLANT_ACTIONS = ['create', 'delete', 'follow']
+const PLANT_ACTIONS = ['create', 'put', 'delete', 'follow']
 
 /** Steps of users of their own against a service with a quota, and against the model. */
 export class ModelRun {
@@ -72,6 +72,8 @@ export class ModelRun {
     switch (kind) {
       case 'create':
         return this.#create(this.#tokenAt(by), value)
+      case 'put':
+        return this.#put(this.#tokenAt(by), value)
       case 'delete':
         return this.#delete(this.#tokenAt(by), value)
       case 'follow':
@@ -125,14 +127,35 @@ export class ModelRun {
     await this.#expectPlant(id)
   }
 
+  async #put(
+    token: KnownToken,
+    { plant: { id: otherId, ...plant }, index, precondition }: ValueOf<'put'>,
+  ): Promise<void> {
+    const id = this.#ownId(token, index) ?? otherId
+    const headers = await this.#headersOf(token, id, precondition)
+    const answer = await this.service.put(id, plant, { token: token.text, headers })
+    expect(said(answer)).toEqual(this.#model.put(token, id, plant, precondition))
+    await this.#expectPlant(id)
+  }
+
   async #delete(token: KnownToken, { index, precondition, ...other }: ValueOf<'delete'>): Promise<void> {
-    const own = [...(this.#model.users.get(token.userName)?.plants.keys() ?? [])]
-    const id = own[index] ?? other.id
-    const etag = (await this.service.get(id, { token: token.text })).headers.get('etag') ?? '"none"'
-    const headers = precondition === undefined ? {} : { [precondition.header]: precondition.value(etag) }
+    const id = this.#ownId(token, index) ?? other.id
+    const headers = await this.#headersOf(token, id, precondition)
     const answer = await this.service.delete(id, { token: token.text, headers })
     expect(said(answer)).toEqual(this.#model.delete(token, id, precondition))
     await this.#expectPlant(id)
+  }
+
+  #ownId = ({ userName }: KnownToken, index: number) =>
+    [...(this.#model.users.get(userName)?.plants.keys() ?? [])][index]
+
+  async #headersOf(
+    { text: token }: KnownToken,
+    id: bigint,
+    precondition?: Precondition,
+  ): Promise<Record<string, string>> {
+    const etag = (await this.service.get(id, { token })).headers.get('etag') ?? '"none"'
+    return precondition === undefined ? {} : { [precondition.header]: precondition.value(etag) }
   }
 
   /** Reads all pages that `Link` leads through. */

@@ -53,7 +53,7 @@ const anyAsked: fc.Arbitrary<Asked> = fc.record(
   { requiredKeys: [] },
 )
 
-/** A header of a delete that names the plant's own `ETag`, another one, or any, and whether it lets the plant be deleted. */
+/** A header that names the plant's own `ETag`, another one, or any, and whether it lets a plant that is there be changed. */
 export interface Precondition {
   readonly header: 'if-match' | 'if-none-match'
   readonly value: (etag: string) => string
@@ -98,6 +98,16 @@ const step = <Kind extends string, T>(weight: number, kind: Kind, values: fc.Arb
 /** What one client, one administrator or a signal does next. */
 const anyAction = fc.oneof(
   step(12, 'create', anyPlant),
+  step(
+    6,
+    'put',
+    fc.record({
+      plant: anyPlant,
+      /** Most often one of the plants of the user. */
+      index: fc.nat(5),
+      precondition: fc.option(anyPrecondition, { nil: undefined }),
+    }),
+  ),
   step(
     6,
     'delete',

@@ -68,6 +68,16 @@ export function createModel(quotaPlants: number) {
       if (outcome === 'done') return success(JSON.stringify(toPlant(plant)))
       return refusal(outcome === 'plant_exists' ? 40901 : 40302)
     },
+    put(token: KnownToken, id: bigint, plant: Plant, precondition?: Precondition): Expected {
+      const plants = accessOf(token, 'write')
+      if ('status' in plants) return plants
+      const isThere = plants.has(id)
+      const holds = isThere ? precondition?.holds : precondition?.header !== 'if-match'
+      if (holds === false) return refusal(41201)
+      if (!isThere && plants.size >= quotaPlants) return refusal(40302)
+      plants.set(id, toPlant(plant))
+      return success(JSON.stringify(toPlant(plant)), isThere ? 200 : 201)
+    },
     get(token: KnownToken, id: bigint, include: Asked['include']): Expected {
       const plants = accessOf(token, 'read')
       if ('status' in plants) return plants
