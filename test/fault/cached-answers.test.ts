@@ -56,9 +56,9 @@ testRounds(
   commitSideBySide,
 )
 
-/** The ids of the plants after a write, who wrote it, and when it was known to be done. */
+/** The name of each plant after a write, in the order of their ids, who wrote it, and when it was known to be done. */
 interface State {
-  readonly ids: readonly number[]
+  readonly plants: readonly (readonly [id: number, name: string])[]
   readonly writer: Server | 'another process'
   readonly atMs: number
 }
@@ -67,33 +67,49 @@ interface State {
 async function compareWithModel(random: Random, steps: number, under: readonly string[] = []): Promise<void> {
   await using db = await makeTestDatabase({ random })
   const servers = [await db.serve(QUIET, { under }), await db.serve(QUIET, { under })]
-  const history: State[] = [{ ids: [], writer: 'another process', atMs: Number.NEGATIVE_INFINITY }]
-  const latest = () => (history.at(-1) as State).ids
-  /** Creates a plant or deletes it, whichever is possible, and records which plants there are then. */
-  const write = async (writer: State['writer'], change: (id: number, isDelete: boolean) => Promise<void>) => {
+  const history: State[] = [{ plants: [], writer: 'another process', atMs: Number.NEGATIVE_INFINITY }]
+  const latest = () => (history.at(-1) as State).plants
+  /** Lets `change` write a plant, and records which plants there are then. `change` resolves to the plant's name; a delete to `undefined`. */
+  const write = async (
+    writer: State['writer'],
+    change: (id: number, isStored: boolean) => Promise<string | undefined>,
+  ) => {
     const id = random(IDS)
-    const isDelete = latest().includes(id)
-    await change(id, isDelete)
-    const ids = isDelete ? latest().filter((other) => other !== id) : [...latest(), id].sort((a, b) => a - b)
-    history.push({ ids, writer, atMs: performance.now() })
+    const isStored = latest().some(([other]) => other === id)
+    const name = await change(id, isStored)
+    const others = latest().filter(([other]) => other !== id)
+    const plants = name === undefined ? others : [...others, [id, name] as const].sort(([a], [b]) => a - b)
+    history.push({ plants, writer, atMs: performance.now() })
   }
+  /** Puts a plant under a new name, or creates it, or deletes it, whichever is possible. */
   const writeBy = (server: Server) =>
-    write(server, async (id, isDelete) => {
-      const { status } = isDelete
-        ? await server.request('DELETE', `/plants/${id}`, { token: db.token })
-        : await server.request('POST', '/plants', { token: db.token, body: { id, name: String(id) } })
-      expect(status).toBe(isDelete ? 204 : 200)
+    write(server, async (id, isStored) => {
+      const isPut = random(2) === 0
+      const name = isPut ? `${id}, put ${history.length}` : String(id)
+      const [method, path] = isPut || isStored ? [isPut ? 'PUT' : 'DELETE', `/plants/${id}`] : ['POST', '/plants']
+      const { status } = await server.request(method, path, {
+        token: db.token,
+        ...(method !== 'DELETE' && { body: { id, name } }),
+      })
+      const [made, changed] = isPut ? [201, 200] : [200, 204]
+      expect([method, status]).toEqual([method, isStored ? changed : made])
+      return method === 'DELETE' ? undefined : name
     })
   const writeByOther = () =>
-    write('another process', (id, isDelete) => {
+    write('another process', async (id, isStored) => {
       const insert = `insert into plants (user_id, id, name) values (1, ${id}, '${id}')`
-      return runSqlite3(db, isDelete ? `delete from plants where id = ${id}` : insert)
+      await runSqlite3(db, isStored ? `delete from plants where id = ${id}` : insert)
+      return isStored ? undefined : String(id)
     })
   const writeByCommand = () =>
-    write('another process', async (id, isDelete) => {
-      if (isDelete) return runSqlite3(db, `delete from plants where id = ${id}`)
+    write('another process', async (id, isStored) => {
+      if (isStored) {
+        await runSqlite3(db, `delete from plants where id = ${id}`)
+        return undefined
+      }
       const args = ['import', '-', '--user', 'me', '--database', db.database]
       expect(await runPlantstore(args, { stdin: `{"id":${id},"name":"${id}"}\n` })).toMatchObject({ exitCode: 0 })
+      return String(id)
     })
   const readBy = async (server: Server) => {
     const list = LISTS[random(LISTS.length)] as string
@@ -106,7 +122,7 @@ async function compareWithModel(random: Random, steps: number, under: readonly s
     )
     // A write that is not answered yet may show.
     return () => {
-      const allowed = history.slice(oldest).map(({ ids }) => show(ids, list))
+      const allowed = history.slice(oldest).map((state) => show(state.plants, list))
       expect(allowed).toContainEqual(plants.map(({ name }) => name))
     }
   }
@@ -149,13 +165,13 @@ async function compareWithModel(random: Random, steps: number, under: readonly s
 }
 
 /** The names in a list of these plants. */
-function show(ids: readonly number[], list: string): readonly string[] {
+function show(plants: State['plants'], list: string): readonly string[] {
   const query = new URLSearchParams(list)
   const after = Number(query.get('after') ?? -1)
-  return ids
-    .filter((id) => id > after)
+  return plants
+    .filter(([id]) => id > after)
     .slice(0, Number(query.get('limit')))
-    .map(String)
+    .map(([, name]) => name)
 }
 
 async function runSqlite3({ database }: TestDatabase, statement: string): Promise<void> {

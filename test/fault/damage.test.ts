@@ -36,15 +36,15 @@ const SLACK_MS = 4000
 /** A kind of page, and how the server comes to read the page. */
 interface DamagedPage {
   readonly isOne: (page: Buffer, index: number) => boolean
-  readonly deletesPercent: number
+  readonly changesPercent: number
   readonly isListed: boolean
 }
 
 const PAGES: Readonly<Record<string, DamagedPage>> = {
-  'page with plants that a write reads': { isOne: hasPlants, deletesPercent: 80, isListed: false },
+  'page with plants that a write reads': { isOne: hasPlants, changesPercent: 80, isListed: false },
   // New plants are far from the first ones.
-  'page with plants that a list reads': { isOne: hasFirstPlants, deletesPercent: 0, isListed: true },
-  'first page': { isOne: (_, index) => index === 0, deletesPercent: 30, isListed: false },
+  'page with plants that a list reads': { isOne: hasFirstPlants, changesPercent: 0, isListed: true },
+  'first page': { isOne: (_, index) => index === 0, changesPercent: 30, isListed: false },
 }
 
 describe('a server under load', () => {
@@ -55,18 +55,18 @@ describe('a server under load', () => {
   )
 })
 
-async function damageUnderLoad({ isOne, deletesPercent, isListed }: DamagedPage, random: Random): Promise<void> {
+async function damageUnderLoad({ isOne, changesPercent, isListed }: DamagedPage, random: Random): Promise<void> {
   using db = await makeTestDatabase({ random })
   const { database, history, token } = db
   await using server = await db.serve()
-  const before = db.startLoad(server, { deletesPercent: 10 })
+  const before = db.startLoad(server, { changesPercent: 10 })
   await before.acknowledged(BEFORE_MIN + random(MORE_MAX))
   await before.stop()
 
   const damage = damagePage(database, isOne, random)
   let sentBefore: number | undefined
   const after = db.startLoad(server, {
-    deletesPercent,
+    changesPercent,
     onAnswer({ status }) {
       if (status === 503) sentBefore ??= history.writes().length
     },

@@ -72,5 +72,5 @@ function requireOneMoment(database: string, history: History, begunAt: number, e
   const isEarly = ({ answeredAt = Number.POSITIVE_INFINITY }) => answeredAt < begunAt
   expect(sent.some(isEarly)).toBe(true)
   const known = sent.map((write) => (isEarly(write) ? write : { ...write, outcome: 'unknown' as const }))
-  expect([...faultsIn(rows, known, history.plantOf), ...gapsBetween(rows, sent)]).toEqual([])
+  expect([...faultsIn(rows, known, history.plantOf), ...gapsBetween(rows, sent, history)]).toEqual([])
 }

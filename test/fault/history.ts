@@ -7,10 +7,15 @@ import type { Random } from '../support/random.ts'
  */
 type Outcome = 'acknowledged' | 'refused' | 'unknown'
 
+/** The status of each write if it succeeds. A put makes a plant or replaces it. */
+const SUCCESS = { create: 200, make: 201, replace: 200, delete: 204 } as const
+
 /** A write that was sent. */
 export interface Write {
-  readonly kind: 'create' | 'delete'
+  readonly kind: keyof typeof SUCCESS
   readonly id: number
+  /** The number of the content that a replacing put stores; else 0. */
+  readonly version: number
   /** Stays `unknown` if no answer comes. */
   outcome: Outcome
   /** Its place in the order in which the client sent writes and received answers. */
@@ -35,7 +40,8 @@ export const BUSY_REFUSAL = '503 50303, Retry-After: 1'
 export type History = ReturnType<typeof startHistory>
 
 /** The `X-Request-Id` of a write, by which the server's log names the write. */
-export const requestIdOf = ({ kind, id }: Pick<Write, 'kind' | 'id'>) => `${kind}-${id}`
+export const requestIdOf = ({ kind, id, version }: Pick<Write, 'kind' | 'id' | 'version'>) =>
+  kind === 'replace' ? `${kind}-${id}-${version}` : `${kind}-${id}`
 
 /** The plant that a create of this id stores. Its length and text depend on the id, so that a mixed-up plant is found. */
 export const plantOf = (id: number) => ({
@@ -47,9 +53,14 @@ export const plantOf = (id: number) => ({
 /** A plant of more than half a page. With such plants a checkpoint is due after some twenty group commits. */
 export const largePlantOf = (id: number) => ({ ...plantOf(id), name: `${plantOf(id).name} ${'y'.repeat(2500)}` })
 
+/** The plant that a write stores, of the plant that a create of its id stores. Replacing changes the name and removes the tag. */
+export const contentOf = ({ version }: Pick<Write, 'version'>, { id, name, tag }: ReturnType<typeof plantOf>) =>
+  version === 0 ? { id, name, tag } : { id, name: `${name} ${version}` }
+
 /** Starts a history whose ids begin at `firstId`. No other history of the same database may use these ids. */
 export function startHistory(firstId = 1, makePlant = plantOf) {
   const writes: Write[] = []
+  /** The plants that are stored for sure, and that no write is under way for. So the writes of a plant follow each other. */
   const stored: number[] = []
   const refusals = new Set<string>()
   /** Errors that no correct server answers to a write of a history. */
@@ -57,10 +68,11 @@ export function startHistory(firstId = 1, makePlant = plantOf) {
   let errorCount = 0
   const counts: Record<Outcome, number> = { acknowledged: 0, refused: 0, unknown: 0 }
   let nextId = firstId
+  let versions = 0
   let moment = 0
 
-  const add = (kind: Write['kind'], id: number): Write => {
-    const write: Write = { kind, id, outcome: 'unknown', sentAt: moment++, answeredAt: undefined }
+  const add = (kind: Write['kind'], id: number, version = 0): Write => {
+    const write: Write = { kind, id, version, outcome: 'unknown', sentAt: moment++, answeredAt: undefined }
     writes.push(write)
     counts.unknown++
     return write
@@ -75,7 +87,14 @@ export function startHistory(firstId = 1, makePlant = plantOf) {
     now: () => moment,
     /** Adds a create with a new id, which the caller sends. */
     create: (): Write => add('create', nextId++),
-    /** Adds a delete of a plant whose create was acknowledged; `undefined` if there is none. No plant is deleted twice. */
+    /** Adds a put with a new id. */
+    make: (): Write => add('make', nextId++),
+    /** Adds a put of a plant that is stored; `undefined` if there is none. */
+    replace(random: Random): Write | undefined {
+      const id = takeRandom(stored, random)
+      return id === undefined ? undefined : add('replace', id, ++versions)
+    },
+    /** Adds a delete of a plant that is stored; `undefined` if there is none. No plant is deleted twice. */
     delete(random: Random): Write | undefined {
       const id = takeRandom(stored, random)
       return id === undefined ? undefined : add('delete', id)
@@ -86,8 +105,7 @@ export function startHistory(firstId = 1, makePlant = plantOf) {
       write.answeredAt = moment++
       counts.unknown--
       counts[write.outcome]++
-      const isStored = write.outcome === (write.kind === 'create' ? 'acknowledged' : 'refused')
-      if (isStored) stored.push(write.id)
+      if (isStoredAfter(write)) stored.push(write.id)
       if (answer.status < 500 && write.outcome === 'refused') unexpected.push(`${requestIdOf(write)}: ${answer.status}`)
       if (answer.status < 300) return
       errorCount++
@@ -124,8 +142,12 @@ export function takeRandom<T>(items: T[], random: Random): T | undefined {
   return item
 }
 
+const isStoredAfter = ({ kind, outcome }: Write): boolean =>
+  (kind !== 'delete' && outcome === 'acknowledged') ||
+  ((kind === 'replace' || kind === 'delete') && outcome === 'refused')
+
 function outcomeOf(kind: Write['kind'], { status, body }: Answer): Outcome {
-  if (status === (kind === 'create' ? 200 : 204)) return 'acknowledged'
+  if (status === SUCCESS[kind]) return 'acknowledged'
   return body.includes('took effect is unknown') ? 'unknown' : 'refused'
 }
 
@@ -153,23 +175,37 @@ export function readPlants(db: Database, firstId: number): PlantRows {
 /** Compares the plants of a database with what was sent and answered. Returns a sentence for each contradiction. */
 export function faultsIn(rows: PlantRows, writes: readonly Write[], makePlant: typeof plantOf): string[] {
   const faults: string[] = []
-  const sent = new Map<number, { create: Outcome; delete?: Outcome }>()
-  for (const { kind, id, outcome } of writes) {
-    const plant = sent.get(id)
-    if (plant === undefined) sent.set(id, { create: outcome })
-    // A delete that was refused may have been sent again.
-    else if (kind === 'delete' && plant.delete !== 'unknown') plant.delete = outcome
-  }
-  for (const [id, plant] of sent) {
-    const mustBe = plant.create === 'acknowledged' && (plant.delete === undefined || plant.delete === 'refused')
-    const mustNotBe = plant.create === 'refused' || plant.delete === 'acknowledged'
-    if (mustBe && !rows.has(id)) faults.push(`plant ${id} was acknowledged and is lost`)
-    if (mustNotBe && rows.has(id)) faults.push(`plant ${id} must not be there: ${JSON.stringify(plant)}`)
-  }
-  for (const { id, name, tag } of rows.values()) {
-    if (!sent.has(id)) faults.push(`nobody created plant ${id}`)
+  for (const [id, sent] of Map.groupBy(writes, (write) => write.id)) {
     const plant = makePlant(id)
-    if (name !== plant.name || tag !== plant.tag) faults.push(`plant ${id} is not what was sent`)
+    const possible = statesAfter(sent)
+    const row = rows.get(id)
+    const isPossible =
+      row === undefined
+        ? possible.has(undefined)
+        : [...possible].some((write) => write !== undefined && isStoredBy(write, row, plant))
+    if (!isPossible)
+      faults.push(`${JSON.stringify(row)} cannot be what is stored after ${sent.map(describe).join(', ')}`)
   }
+  const ids = new Set(writes.map(({ id }) => id))
+  for (const id of rows.keys()) if (!ids.has(id)) faults.push(`nobody created plant ${id}`)
   return faults
 }
+
+/** The writes of a plant whose content may be stored after all of them, and `undefined` if the plant may be absent. */
+function statesAfter(writes: readonly Write[]): ReadonlySet<Write | undefined> {
+  let states = new Set<Write | undefined>([undefined])
+  for (const write of writes) {
+    const state = write.kind === 'delete' ? undefined : write
+    if (write.outcome === 'acknowledged') states = new Set([state])
+    if (write.outcome === 'unknown') states.add(state)
+  }
+  return states
+}
+
+/** Whether a stored plant is what a create or put has sent, to the last field. */
+export function isStoredBy(write: Write, { name, tag }: PlantRow, made: ReturnType<typeof plantOf>): boolean {
+  const content: { name: string; tag?: string } = contentOf(write, made)
+  return write.kind !== 'delete' && name === content.name && tag === (content.tag ?? null)
+}
+
+const describe = (write: Write): string => `${requestIdOf(write)} ${write.outcome}`

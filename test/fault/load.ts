@@ -1,6 +1,6 @@
 import type { Random } from '../support/random.ts'
 import { until } from '../support/until.ts'
-import { type Answer, type History, requestIdOf, type Write } from './history.ts'
+import { type Answer, contentOf, type History, requestIdOf, type Write } from './history.ts'
 
 /** Enough that writes share group commits. */
 export const CONNECTIONS = 64
@@ -16,8 +16,8 @@ interface Client {
 /** What of a load differs from the default. */
 export interface LoadOptions {
   readonly connections?: number
-  /** How many of a hundred writes are deletes, if there are plants to delete. */
-  readonly deletesPercent?: number
+  /** How many of a hundred writes delete or replace a plant, if there are plants. */
+  readonly changesPercent?: number
   /** How long a connection waits after a 503, like a client that heeds `Retry-After`; by default not at all. */
   readonly pauseMs?: number
   /** Is called with each answer once it is whole. */
@@ -25,17 +25,19 @@ export interface LoadOptions {
 }
 
 /**
- * Creates and deletes plants over many connections at once and records all of it in the history. Each connection sends its
+ * Creates, puts and deletes plants over many connections at once and records all of it in the history. Each connection sends its
  * next write after the last answer, and ends when it is cut or refused.
  */
 export function startLoad(options: Client & LoadOptions & { readonly random: Random }) {
-  const { history, random, connections = CONNECTIONS, deletesPercent = 30, pauseMs, onAnswer } = options
+  const { history, random, connections = CONNECTIONS, changesPercent = 40, pauseMs, onAnswer } = options
   let isStopped = false
   let successes = 0
   let answers = 0
   let running = connections
 
-  const nextWrite = () => (random(100) < deletesPercent ? history.delete(random) : undefined) ?? history.create()
+  const change = () => (random(2) === 0 ? history.delete(random) : history.replace(random))
+  const make = () => (random(2) === 0 ? history.create() : history.make())
+  const nextWrite = () => (random(100) < changesPercent ? change() : undefined) ?? make()
   const work = async () => {
     while (!isStopped) {
       const write = nextWrite()
@@ -67,17 +69,22 @@ export function startLoad(options: Client & LoadOptions & { readonly random: Ran
   }
 }
 
+const METHODS = { create: 'POST', make: 'PUT', replace: 'PUT', delete: 'DELETE' } as const
+
 /** Sends a write of the history, records the answer, and resolves to it. Rejects if the connection ends before. */
 export async function sendWrite({ url, token, history }: Client, write: Write): Promise<Answer> {
   const { kind, id } = write
+  const method = METHODS[kind]
   const headers = { authorization: `Bearer ${token}`, 'x-request-id': requestIdOf(write) }
-  const response = await (kind === 'delete'
-    ? fetch(`${url}/plants/${id}`, { method: 'DELETE', headers })
-    : fetch(`${url}/plants`, {
-        method: 'POST',
-        headers: { ...headers, 'content-type': 'application/json' },
-        body: JSON.stringify(history.plantOf(id)),
-      }))
+  const response = await fetch(`${url}/plants${method === 'POST' ? '' : `/${id}`}`, {
+    method,
+    ...(method === 'DELETE'
+      ? { headers }
+      : {
+          headers: { ...headers, 'content-type': 'application/json' },
+          body: JSON.stringify(contentOf(write, history.plantOf(id))),
+        }),
+  })
   // A success is one as soon as its head has come, also if the rest is cut off.
   if (response.ok) history.record(write, { status: response.status, headers: response.headers, body: '' })
   const answer = { status: response.status, headers: response.headers, body: await response.text() }

@@ -4,7 +4,7 @@ import { IS_LONG } from '../support/long.ts'
 import type { Random } from '../support/random.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
-import { faultsIn, type PlantRows } from './history.ts'
+import { faultsIn, type PlantRows, requestIdOf, type Write } from './history.ts'
 import { findGaps, type KnownWrites, knownAfter, readRebuilt } from './power-loss/compare.ts'
 import { contentOf, EVERYTHING, type Files, NOTHING } from './power-loss/disk.ts'
 import type { Event } from './power-loss/events.ts'
@@ -77,7 +77,10 @@ describe.skipIf(lacks(STRACE))('a loss of power', () => {
       const withoutFirst = new Map([...latest].filter(([id]) => id !== first))
       const known = knownAfter(recording.events.length, recording)
       expect(findGaps(latest, known, recording)).toEqual([])
-      expect(findGaps(withoutFirst, known, recording)).toContain(`create-${first} is missing, and a later write is not`)
+      const lost = known.find(({ id }) => id === first) as Write
+      expect(findGaps(withoutFirst, known, recording)).toContain(
+        `${requestIdOf(lost)} is missing, and a later write is not`,
+      )
     },
   )
 

@@ -12,7 +12,7 @@ import { SLACK_MS } from '../support/slack.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { until, untilEnded } from '../support/until.ts'
 import { readSlowly, sendHalf } from './clients.ts'
-import { requestIdOf, startHistory, type Write } from './history.ts'
+import { isStoredBy, plantOf, readPlants, requestIdOf, startHistory, type Write } from './history.ts'
 import { testRounds } from './rounds.ts'
 import { makeTestDatabase } from './test-database.ts'
 
@@ -67,8 +67,11 @@ async function serveLoad(random: Random, flags: readonly string[] = []) {
 function begunOf(writes: readonly Write[], log: string, database: string): string[] {
   const logged = new Set([...log.matchAll(/"requestId":"([^"]+)"/g)].map(([, id]) => id))
   using db = new Database(database, { readonly: true })
-  const select = db.prepare('select 1 from plants where id = ?1')
-  const isDone = ({ kind, id }: Write) => (select.get(id) !== null) === (kind === 'create')
+  const rows = readPlants(db, 1)
+  const isDone = (write: Write) => {
+    const row = rows.get(write.id)
+    return row === undefined ? write.kind === 'delete' : isStoredBy(write, row, plantOf(write.id))
+  }
   return writes.filter((write) => logged.has(requestIdOf(write)) || isDone(write)).map(requestIdOf)
 }
 

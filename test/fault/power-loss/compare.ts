@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
-import { faultsIn, type PlantRows, readPlants, requestIdOf, type Write } from '../history.ts'
+import { faultsIn, type History, isStoredBy, type PlantRows, readPlants, requestIdOf, type Write } from '../history.ts'
 import type { LoadRecording } from './recording.ts'
 
 /** The writes that were sent when the power was lost, with their outcomes at that moment. */
@@ -38,28 +38,32 @@ export function readRebuilt(database: string): PlantRows {
 /** Finds writes that a database lacks although it has a later write, and plants that nobody has sent. */
 export function findGaps(rows: PlantRows, known: KnownWrites, { history }: LoadRecording): string[] {
   const unsure = known.map((write): Write => ({ ...write, outcome: 'unknown' }))
-  return [...faultsIn(rows, unsure, history.plantOf), ...gapsBetween(rows, known)]
+  return [...faultsIn(rows, unsure, history.plantOf), ...gapsBetween(rows, known, history)]
 }
 
 /** Finds acknowledged writes that a database lacks although it has a later write. */
-export function gapsBetween(rows: PlantRows, known: KnownWrites): string[] {
-  const creates = new Map(known.filter(({ kind }) => kind === 'create').map((write) => [write.id, write]))
-  const deletes = known.filter(({ kind }) => kind === 'delete')
-  const isDeleted = new Set(deletes.map(({ id }) => id))
-  const isMissing = ({ kind, id }: Write) => (kind === 'create' ? !rows.has(id) && !isDeleted.has(id) : rows.has(id))
-
-  const missing = known.filter((write) => write.outcome === 'acknowledged' && isMissing(write))
-  const firstMissing = Math.min(...missing.map(answeredAt))
-  const lastKept = Math.max(
-    ...known.filter(({ kind, id }) => kind === 'create' && rows.has(id)).map(({ sentAt }) => sentAt),
-  )
-
-  const gaps = missing.filter((write) => answeredAt(write) < lastKept).map(requestIdOf)
-  for (const { id, sentAt } of deletes) {
-    // The plant is gone because its delete was kept, or because its create was lost.
-    const create = creates.get(id)
-    if (rows.has(id) || create === undefined) continue
-    if (sentAt > firstMissing && answeredAt(create) < lastKept) gaps.push(requestIdOf(create))
+export function gapsBetween(rows: PlantRows, known: KnownWrites, { plantOf }: Pick<History, 'plantOf'>): string[] {
+  const kept: Write[] = []
+  const missing: Write[] = []
+  const deletes: (readonly [first: Write, last: Write])[] = []
+  for (const [id, writes] of Map.groupBy(known, (write) => write.id)) {
+    const row = rows.get(id)
+    const [first, last] = [writes[0], writes.at(-1)]
+    if (row === undefined && first && last?.kind === 'delete') {
+      deletes.push([first, last])
+      continue
+    }
+    const keptCount = row === undefined ? 0 : 1 + writes.findLastIndex((write) => isStoredBy(write, row, plantOf(id)))
+    kept.push(...writes.slice(0, keptCount))
+    missing.push(...writes.slice(keptCount).filter(({ outcome }) => outcome === 'acknowledged'))
   }
-  return gaps.map((write) => `${write} is missing, and a later write is not`)
+  const firstMissing = Math.min(...missing.map(answeredAt))
+  const lastKept = Math.max(...kept.map(({ sentAt }) => sentAt))
+
+  const gaps = missing.filter((write) => answeredAt(write) < lastKept)
+  for (const [first, { sentAt }] of deletes) {
+    // The plant is gone because its delete was kept, or because its first write was lost.
+    if (sentAt > firstMissing && answeredAt(first) < lastKept) gaps.push(first)
+  }
+  return gaps.map((write) => `${requestIdOf(write)} is missing, and a later write is not`)
 }
