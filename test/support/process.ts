@@ -31,12 +31,11 @@ export function memoryBytes(pid: number, field: 'VmRSS' | 'VmHWM'): number {
 /** How many descriptors a process has open. */
 export const countDescriptors = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
 
-/** The ids of the threads that a process has started for its own code, in their order. */
+/** The ids of the threads that a process has started for its own code, in their order, as Linux lists them. */
 export const workersOf = (pid: number): readonly number[] =>
   readdirSync(`/proc/${pid}/task`)
     .filter((tid) => readFileSync(`/proc/${pid}/task/${tid}/comm`, 'latin1') === 'Worker\n')
     .map(Number)
-    .sort((a, b) => a - b)
 
 /** How many descriptors a process may have open. */
 export const descriptorsMax = (pid: number): number =>

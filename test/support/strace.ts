@@ -60,9 +60,11 @@ export async function injectFault(pid: number, calls: readonly string[], fault: 
   return { kill: strace.kill, [Symbol.asyncDispose]: strace.detach }
 }
 
-/** Holds one thread, whose id this is, at its next system call until it is disposed of. Other threads go on. */
+/** Holds one thread, whose id this is, when it next waits for events, until it is disposed of. There it has no lock of others. */
 export async function holdThread(tid: number) {
-  const { kill } = await attach(tid, ['-e', 'inject=all:delay_enter=600s', '-o', '/dev/null'], [])
+  const waits = '/^epoll_p?wait'
+  const inject = ['-e', `trace=${waits}`, '-e', `inject=${waits}:delay_enter=600s`]
+  const { kill } = await attach(tid, [...inject, '-o', '/dev/null'], [])
   return { [Symbol.dispose]: kill }
 }
 
