@@ -17,7 +17,7 @@ export interface GeneratedClient extends Ids {
   readonly needs: readonly Requirement[]
   /** Generates the client. Rejects if the generator fails or the client does not compile. */
   generate(document: string): Promise<void>
-  /** Creates, gets, lists and deletes plants. Returns each answer as the client decoded it. */
+  /** Creates, gets, lists, changes and deletes plants. Returns each answer as the client decoded it. */
   use(url: string, token: string): Promise<unknown>
 }
 

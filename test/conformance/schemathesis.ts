@@ -48,13 +48,14 @@ export async function runSchemathesis(document: string, server: { url: string; t
       operations.tested === operations.total &&
       PHASES.every((name) => phases[name]?.status === 'success'),
     failures: [...failures, ...errors],
-    // Most generated preconditions name no plant, so most deletes are refused.
+    // Most generated preconditions name no plant, so most puts and deletes are refused.
     warnings: Object.fromEntries(
       Object.entries(warnings)
-        .map(([name, about]) => [name, name === 'validation_mismatch' ? about.filter(isNoDelete) : about] as const)
+        .map(([name, about]) => [name, name === 'validation_mismatch' ? about.filter(isUnconditional) : about] as const)
         .filter(([, about]) => about.length > 0),
     ),
   }
 }
 
-const isNoDelete = (operation: unknown): boolean => operation !== 'DELETE /plants/{id}'
+const isUnconditional = (operation: unknown): boolean =>
+  operation !== 'PUT /plants/{id}' && operation !== 'DELETE /plants/{id}'

@@ -3,7 +3,7 @@
 import json
 import sys
 
-from plantstore_openapi import ApiClient, ApiException, Configuration, Error, NewPlant, PlantsApi
+from plantstore_openapi import ApiClient, ApiException, Configuration, Error, NewPlant, Plant, PlantsApi
 from pydantic import ValidationError
 
 url, token, read_id, *ids = sys.argv[1:]
@@ -38,6 +38,15 @@ def create(id):
     return describe(api.create_plant_with_http_info, plant)
 
 
+def put(id, **condition):
+    plant = Plant(name=f"Fern {id}")
+    return describe(api.put_plant_with_http_info, id=int(id), plant=plant, **condition)
+
+
+def etag_of(id):
+    return api.get_plant_with_http_info(int(id)).headers["ETag"]
+
+
 def delete(id):
     return describe(api.delete_plant_with_http_info, int(id))
 
@@ -57,14 +66,18 @@ print(
     json.dumps(
         {
             "created": [create(id) for id in ids],
+            "etag": (etag := etag_of(ids[0])),
             "again": create(ids[0]),
             "got": describe(api.get_plant_with_http_info, int(read_id), include="id"),
             "listed": list_as(api),
             "page": list_as(api, limit=1, after=int(ids[0])),
             # The client itself refuses this `limit`, so its check is left out.
             "refused": describe(PlantsApi.list_plants_with_http_info.raw_function, api, limit=-1),
+            "changed": put(ids[0], if_match=etag),
+            "changedSince": put(ids[0], if_match=etag),
             "deleted": delete(ids[0]),
             "deletedAgain": delete(ids[0]),
+            "made": put(ids[0]),
             "stranger": list_as(api_of(url, "nobody")),
             "elsewhere": list_as(api_of(f"{url}/elsewhere", token)),
         }

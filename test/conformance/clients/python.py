@@ -4,8 +4,8 @@ import json
 import sys
 
 from plantstore_client import AuthenticatedClient
-from plantstore_client.api.plants import create_plant, delete_plant, get_plant, list_plants
-from plantstore_client.models import Error, GetPlantInclude, NewPlant
+from plantstore_client.api.plants import create_plant, delete_plant, get_plant, list_plants, put_plant
+from plantstore_client.models import Error, GetPlantInclude, NewPlant, Plant
 
 url, token, read_id, *ids = sys.argv[1:]
 client = AuthenticatedClient(base_url=url, token=token)
@@ -31,6 +31,15 @@ def create(id):
     return describe(create_plant.sync_detailed(client=client, body=plant))
 
 
+def put(id, **condition):
+    plant = Plant(name=f"Fern {id}")
+    return describe(put_plant.sync_detailed(id=int(id), client=client, body=plant, **condition))
+
+
+def etag_of(id):
+    return get_plant.sync_detailed(id=int(id), client=client).headers["etag"]
+
+
 def delete(id):
     return describe(delete_plant.sync_detailed(id=int(id), client=client))
 
@@ -43,6 +52,7 @@ print(
     json.dumps(
         {
             "created": [create(id) for id in ids],
+            "etag": (etag := etag_of(ids[0])),
             "again": create(ids[0]),
             "got": describe(
                 get_plant.sync_detailed(id=int(read_id), client=client, include=GetPlantInclude.ID)
@@ -50,8 +60,11 @@ print(
             "listed": list_as(client),
             "page": list_as(client, limit=1, after=int(ids[0])),
             "refused": list_as(client, limit=-1),
+            "changed": put(ids[0], if_match=etag),
+            "changedSince": put(ids[0], if_match=etag),
             "deleted": delete(ids[0]),
             "deletedAgain": delete(ids[0]),
+            "made": put(ids[0]),
             "stranger": list_as(AuthenticatedClient(base_url=url, token="nobody")),
             "elsewhere": list_as(AuthenticatedClient(base_url=f"{url}/elsewhere", token=token)),
         }

@@ -15,15 +15,22 @@ const describe = ({ data, error, response: { status, headers } }: Decoded) => {
 
 const create = async (id: string) =>
   describe(await client.POST('/plants', { body: { id: Number(id), name: `Plant ${id}`, tag: 'evergreen' } }))
+const put = async (id: string, header: { 'If-Match'?: string } = {}) =>
+  describe(
+    await client.PUT('/plants/{id}', { params: { path: { id: Number(id) }, header }, body: { name: `Fern ${id}` } }),
+  )
 const remove = async (id: string) =>
   describe(await client.DELETE('/plants/{id}', { params: { path: { id: Number(id) } } }))
 
 const created = []
 for (const id of ids) created.push(await create(id))
 const first = ids[0] ?? ''
+const { response } = await client.GET('/plants/{id}', { params: { path: { id: Number(first) } } })
+const etag = response.headers.get('etag') ?? ''
 console.log(
   JSON.stringify({
     created,
+    etag,
     again: await create(first),
     got: describe(
       await client.GET('/plants/{id}', { params: { path: { id: Number(readId) }, query: { include: 'id' } } }),
@@ -31,8 +38,11 @@ console.log(
     listed: describe(await client.GET('/plants')),
     page: describe(await client.GET('/plants', { params: { query: { limit: 1, after: Number(first) } } })),
     refused: describe(await client.GET('/plants', { params: { query: { limit: -1 } } })),
+    changed: await put(first, { 'If-Match': etag }),
+    changedSince: await put(first, { 'If-Match': etag }),
     deleted: await remove(first),
     deletedAgain: await remove(first),
+    made: await put(first),
     stranger: describe(await clientOf(url, 'nobody').GET('/plants')),
     elsewhere: describe(await clientOf(`${url}/elsewhere`, token).GET('/plants')),
   }),
