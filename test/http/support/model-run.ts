@@ -1,14 +1,17 @@
 import { expect } from 'bun:test'
+import type { Plant } from '../../../src/domain/plant.ts'
 import { type NewToken, OTHERS_SEEN_WITHIN_MS, type Store } from '../../../src/domain/store.ts'
 import { makeToken, type Scope, type UserId } from '../../../src/domain/token.ts'
 import { EXECUTABLE } from '../../support/executable.ts'
 import { until } from '../../support/until.ts'
 import { createModel, type Expected, factsOf, type KnownToken, outcomeOf } from './model.ts'
 import { queryOf, rememberReads, said } from './model-reads.ts'
-import { type Action, type Asked, type Precondition, type Step, USERS } from './model-steps.ts'
+import { type Action, type Asked, type Step, USERS } from './model-steps.ts'
 import type { Service } from './service.ts'
 
 type ValueOf<Kind extends Action['kind']> = Extract<Action, { kind: Kind }>['value']
+type AnyToken = ValueOf<'createTokens'>['tokens'][number]
+type NewUser = Pick<AnyToken, 'user' | 'scope'> & Partial<AnyToken>
 type TokenText = NewToken & { readonly text: string }
 
 /** A list that is cached, and one that never is. */
@@ -73,9 +76,9 @@ export class ModelRun {
       case 'create':
         return this.#create(this.#tokenAt(by), value)
       case 'put':
-        return this.#put(this.#tokenAt(by), value)
+        return this.#change(this.#tokenAt(by), value, value.plant)
       case 'delete':
-        return this.#delete(this.#tokenAt(by), value)
+        return this.#change(this.#tokenAt(by), value)
       case 'follow':
         return this.#follow(this.#tokenAt(by), value)
       case 'createTokens':
@@ -127,35 +130,17 @@ export class ModelRun {
     await this.#expectPlant(id)
   }
 
-  async #put(
-    token: KnownToken,
-    { plant: { id: otherId, ...plant }, index, precondition }: ValueOf<'put'>,
-  ): Promise<void> {
-    const id = this.#ownId(token, index) ?? otherId
-    const headers = await this.#headersOf(token, id, precondition)
-    const answer = await this.service.put(id, plant, { token: token.text, headers })
-    expect(said(answer)).toEqual(this.#model.put(token, id, plant, precondition))
+  /** Puts a plant, or deletes it without a `plant`. */
+  async #change(token: KnownToken, { index, precondition, ...other }: ValueOf<'delete'>, plant?: Plant): Promise<void> {
+    const own = [...(this.#model.users.get(token.userName)?.plants.keys() ?? [])]
+    const id = own[index] ?? other.id
+    const etag = (await this.service.get(id, { token: token.text })).headers.get('etag') ?? '"none"'
+    const headers = precondition === undefined ? {} : { [precondition.header]: precondition.value(etag) }
+    const options = { token: token.text, headers }
+    const answer = await (plant ? this.service.put(id, plant, options) : this.service.delete(id, options))
+    const { put, delete: remove } = this.#model
+    expect(said(answer)).toEqual(plant ? put(token, id, plant, precondition) : remove(token, id, precondition))
     await this.#expectPlant(id)
-  }
-
-  async #delete(token: KnownToken, { index, precondition, ...other }: ValueOf<'delete'>): Promise<void> {
-    const id = this.#ownId(token, index) ?? other.id
-    const headers = await this.#headersOf(token, id, precondition)
-    const answer = await this.service.delete(id, { token: token.text, headers })
-    expect(said(answer)).toEqual(this.#model.delete(token, id, precondition))
-    await this.#expectPlant(id)
-  }
-
-  #ownId = ({ userName }: KnownToken, index: number) =>
-    [...(this.#model.users.get(userName)?.plants.keys() ?? [])][index]
-
-  async #headersOf(
-    { text: token }: KnownToken,
-    id: bigint,
-    precondition?: Precondition,
-  ): Promise<Record<string, string>> {
-    const etag = (await this.service.get(id, { token })).headers.get('etag') ?? '"none"'
-    return precondition === undefined ? {} : { [precondition.header]: precondition.value(etag) }
   }
 
   /** Reads all pages that `Link` leads through. */
@@ -171,7 +156,7 @@ export class ModelRun {
     expect(`[${pages.join()}]`).toBe(String(this.#model.list(token, { include: first.include }).body))
   }
 
-  #newToken({ user, scope, label, expires }: ValueOf<'createTokens'>['tokens'][number] | NewUser): TokenText {
+  #newToken({ user, scope, label, expires }: NewUser): TokenText {
     const request = { userName: this.options.prefix + user, scope, label, expiresAfterMs: expires }
     const { text, newToken } = makeToken(request, this.#nowMs)
     return { ...newToken, text }
@@ -263,11 +248,4 @@ export class ModelRun {
       expect(await store.listTokens({ after: before })).toMatchObject(facts.tokens)
     }
   }
-}
-
-interface NewUser {
-  readonly user: string
-  readonly scope: Scope
-  readonly label?: string
-  readonly expires?: number
 }

@@ -95,28 +95,14 @@ const step = <Kind extends string, T>(weight: number, kind: Kind, values: fc.Arb
   arbitrary: values.map((value) => ({ kind, value })),
 })
 
+/** Most often of a plant of the user. */
+const anyChange = { id: anyId, index: fc.nat(5), precondition: fc.option(anyPrecondition, { nil: undefined }) }
+
 /** What one client, one administrator or a signal does next. */
 const anyAction = fc.oneof(
   step(12, 'create', anyPlant),
-  step(
-    6,
-    'put',
-    fc.record({
-      plant: anyPlant,
-      /** Most often one of the plants of the user. */
-      index: fc.nat(5),
-      precondition: fc.option(anyPrecondition, { nil: undefined }),
-    }),
-  ),
-  step(
-    6,
-    'delete',
-    fc.record({
-      id: anyId,
-      index: fc.nat(5),
-      precondition: fc.option(anyPrecondition, { nil: undefined }),
-    }),
-  ),
+  step(6, 'put', fc.record({ ...anyChange, plant: anyPlant.map(({ id: _, ...plant }) => plant) })),
+  step(6, 'delete', fc.record(anyChange)),
   step(
     2,
     'follow',
