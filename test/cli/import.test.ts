@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { run } from '../../src/cli/cli.ts'
 import type { Io } from '../../src/cli/io.ts'
 import { LINE_EVERY_MS } from '../../src/cli/long-task.ts'
+import { openStore } from '../../src/store/open.ts'
 import { queryAll, runSql } from '../store/sqlite/files.ts'
 import { makeIo } from '../support/io.ts'
 import { addPlants } from '../support/many-plants.ts'
@@ -98,6 +99,30 @@ describe.concurrent('import', () => {
       ])
       expect(made.plants()).toEqual([...HAD, ['me', 8n, 'Fern', null]])
     })
+  })
+
+  test('with --on-conflict replace and puts of the same plants at once leave each plant as one of them wrote it', async () => {
+    using made = await makePlants()
+    const ids = Array.from({ length: 300 }, (_, index) => index + 1)
+    const lines = ids.map((id) => lineOf({ user: 'me', id, name: 'Ivy', tag: 'climber' })).join('')
+    const store = await openStore(made.database, () => {}, { isServer: true })
+    let isImported = false
+    let makings = 0
+    const puts = (async () => {
+      do {
+        const put = await Promise.all(ids.map((id) => store.putPlant(1, { id: BigInt(id), name: 'Moss' })))
+        makings += put.filter((isMade) => isMade).length
+      } while (!isImported)
+    })()
+
+    const { exitCode } = await made.run(['--on-conflict', 'replace'], lines)
+    isImported = true
+    await puts
+    await store.close()
+
+    expect(exitCode).toBe(0)
+    expect(makings).toBeLessThanOrEqual(ids.length - HAD.length)
+    expect(made.plants()).toEqual(ids.map((id) => ['me', BigInt(id), 'Moss', null]))
   })
 
   test('shows its progress as a share of the file, and as plants', async () => {

@@ -19,7 +19,8 @@ const ENTRY_MAX_USE_MS = 300_000
 export const ENTRY_MAX_GROUPS = 1000
 
 /**
- * Returns a function that writes a group durably, or nothing of it. It takes one group at a time, and rejects with an `AppError`. `client` belongs to this writer only, and has one connection.
+ * Returns a function that writes a group durably, or nothing of it. It takes one group at a time, and rejects with an `AppError`.
+ * `client` belongs to this writer only, and has one connection.
  *
  * The ledger is the table `writers`. The statement that writes a group also counts the group in the writer's entry, and stores
  * which writes it refused. If a connection is lost before the answer, the entry tells whether the group was written.
