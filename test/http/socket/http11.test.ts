@@ -29,7 +29,7 @@ const CONNECTIONS = 100
 
 const rowsOf = (service: Service, group: string): readonly Row[] => readTable(service.token)[group] ?? []
 
-/** How a message ends depends neither on TLS nor on a Host of which no URL can be made. */
+/** A message ends in the same way with TLS, and with a Host that makes no URL. */
 const FRAMING = ['lengths', 'chunks', 'trailers', 'unreadBodies']
 const OTHER_WAYS = [
   ['over TLS', true, 'a'],
