@@ -1,7 +1,7 @@
 import type { AppError } from '../domain/error.ts'
 import type { ConflictRule, OwnedPlant } from '../domain/plant.ts'
 import type { Durability, Store, StoreObserver, TaskOptions } from '../domain/store.ts'
-import type { StoreShare } from './sqlite/share.ts'
+import type { StoreShare } from '../engine/sqlite/share.ts'
 import type { Counts, Source, Target } from './tools/contents.ts'
 
 /** The kind of database that `--database` names, and what it can do. A server never loads the tools. */

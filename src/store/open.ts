@@ -1,10 +1,10 @@
 import { isPostgresUrl, parsePostgresUrl } from '../domain/database-url.ts'
 import { type AppError, misused } from '../domain/error.ts'
+import { realPath } from '../engine/sqlite/files/file-system.ts'
 import type { CopyOptions, DatabaseAccess, Engine, OpenOptions } from './engine.ts'
 import { storeUnusable } from './errors.ts'
 import { postgresEngine } from './postgres/engine.ts'
 import { sqliteEngine } from './sqlite/engine.ts'
-import { realPath } from './sqlite/files/file-system.ts'
 import type { ContentsOptions, Digest } from './tools/contents.ts'
 
 /** The engine of the database that `--database` names: the path of a SQLite file, or the URL of a PostgreSQL database. */

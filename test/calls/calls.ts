@@ -4,7 +4,7 @@
  */
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { SETTLED_MS } from '../../src/store/sqlite/files/moved-files.ts'
+import { SETTLED_MS } from '../../src/engine/sqlite/files/moved-files.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { LOCK_MAX_WAIT_MS } from '../../src/store/group-queue.ts'
+import { LOCK_MAX_WAIT_MS } from '../../src/engine/group-queue.ts'
 import { codeOf } from '../cli/support/service-client.ts'
 import { FAKETIME, makeClock } from '../support/clock.ts'
 import { runPlantstore } from '../support/executable.ts'

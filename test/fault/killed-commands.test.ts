@@ -140,7 +140,7 @@ function describeStore(path: string): string {
   }
 }
 
-const NEW_DATABASE = resolve(import.meta.dir, '../../src/store/sqlite/tools/new-database.ts')
+const NEW_DATABASE = resolve(import.meta.dir, '../../src/engine/sqlite/tools/new-database.ts')
 
 describe.skipIf(lacks(STRACE))('on a file system without links', () => {
   /** Runs a program while links fail, which it must try. */

@@ -14,7 +14,7 @@ const PROPERTIES = [
   'domain/plant',
   'http/socket/plants-model',
   'store/postgres/versions',
-  'store/sqlite/versions',
+  'engine/sqlite/versions',
 ]
 const folder = import.meta.dir
 const files = [

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { QUEUE_MAX_WAIT_MS } from '../../src/store/group-queue.ts'
+import { QUEUE_MAX_WAIT_MS } from '../../src/engine/group-queue.ts'
 import { median } from '../bench/statistics.ts'
 import { IS_LONG } from '../support/long.ts'
 import { formatRequest, openConnections, sendRequests } from '../support/paced-requests.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
-import { KEPT_WAL_BYTES, LONG_WAL_BYTES } from '../../src/store/sqlite/writing/checkpoints.ts'
+import { KEPT_WAL_BYTES, LONG_WAL_BYTES } from '../../src/engine/sqlite/checkpoints.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
 import { holdTransaction } from './foreign-transaction.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
+import { openReader } from '../../src/engine/sqlite/driver.ts'
 import { openStore } from '../../src/store/open.ts'
-import { openReader } from '../../src/store/sqlite/driver.ts'
 import { makeDatabase as makeFile } from '../cli/support/database.ts'
 import { copyAsKilled } from '../store/sqlite/files.ts'
 import { COMMAND, runPlantstore, serve } from '../support/executable.ts'

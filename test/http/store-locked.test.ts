@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { LOCK_MAX_WAIT_MS } from '../../src/store/group-queue.ts'
+import { LOCK_MAX_WAIT_MS } from '../../src/engine/group-queue.ts'
 import { BUSY, expectCodes, REFUSED_BY_THEMSELVES, seen } from './support/answers.ts'
 import { startService } from './support/service.ts'
 import { IN_PROCESS } from './support/transports.ts'

@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import type { NewPlant } from '../../src/domain/plant.ts'
 import type { Store } from '../../src/domain/store.ts'
 import type { UserId } from '../../src/domain/token.ts'
-import { GROUP_MAX_WRITES } from '../../src/store/group-queue.ts'
+import { GROUP_MAX_WRITES } from '../../src/engine/group-queue.ts'
 
 interface ManyPlants {
   /** The length of each name; a short one with the id if left out. Plants with long names have no tags. */

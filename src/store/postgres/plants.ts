@@ -10,7 +10,7 @@ import {
   type Store,
 } from '../../domain/store.ts'
 import { NOBODY, type UserId } from '../../domain/token.ts'
-import { queueGroups, type WriteResults } from '../group-queue.ts'
+import { queueGroups, type WriteResults } from '../../engine/group-queue.ts'
 import { deleteIf, mayMake, takePage, writeIf } from '../rows.ts'
 import { FIELD_COLUMNS } from '../tables.ts'
 import type { Connections } from './connections.ts'

@@ -3,11 +3,11 @@ import { isUtf8 } from 'node:buffer'
 import { statfs } from 'node:fs/promises'
 import { withKnownOutcome } from '../../domain/error.ts'
 import { EXPIRES_SOON_MS, EXPIRING_TOKENS_MAX, type Store } from '../../domain/store.ts'
+import type { Connections } from '../../engine/sqlite/connections.ts'
+import { rowsOf } from '../../engine/sqlite/driver.ts'
+import { isDamage } from '../../engine/sqlite/errors.ts'
+import { sizeOf } from '../../engine/sqlite/files/file-system.ts'
 import { findRuleBreaks, LAST_ID_MAX, type Rule } from '../row-rules.ts'
-import type { Connections } from './connections.ts'
-import { rowsOf } from './driver.ts'
-import { isDamage } from './errors.ts'
-import { sizeOf } from './files/file-system.ts'
 
 /** The health and the statistics of a SQLite file. */
 export function health({ path, reader, read, checkpointedAtMs, writer: { write, load } }: Connections) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { LOCK_MAX_WAIT_MS } from '../../../src/store/group-queue.ts'
+import { LOCK_MAX_WAIT_MS } from '../../../src/engine/group-queue.ts'
 import { addLongPlants, LONG_PLANTS, requestAndWait, sendHalf } from '../../support/slow.ts'
 import { type Service, startService } from '../support/service.ts'
 import { SOCKET_TRANSPORTS } from '../support/transports.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { PlantCondition, Store } from '../../../src/domain/store.ts'
-import { GROUP_MAX_WRITES } from '../../../src/store/group-queue.ts'
+import { GROUP_MAX_WRITES } from '../../../src/engine/group-queue.ts'
 import { expectProperty, PROPERTY_TIMEOUT_MS } from '../../support/properties.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { createUser, listIds, outcomesOf } from '../fixtures.ts'

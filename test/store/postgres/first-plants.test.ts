@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { providerUserName } from '../../../src/domain/token.ts'
-import { GROUP_MAX_WRITES } from '../../../src/store/group-queue.ts'
+import { GROUP_MAX_WRITES } from '../../../src/engine/group-queue.ts'
 import { REPEAT_MS } from '../../../src/store/postgres/errors.ts'
 import { POSTGRES_SERVER, serverUrl } from '../../support/postgres.ts'
 import { startPostgresProxy } from '../../support/postgres-proxy.ts'

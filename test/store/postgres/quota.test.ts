@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Store } from '../../../src/domain/store.ts'
-import { GROUP_MAX_WRITES } from '../../../src/store/group-queue.ts'
+import { GROUP_MAX_WRITES } from '../../../src/engine/group-queue.ts'
 import { POSTGRES_SERVER, runUncommitted, serverUrl, untilWaiting } from '../../support/postgres.ts'
 import { startPostgresProxy } from '../../support/postgres-proxy.ts'
 import { lacks } from '../../support/requirement.ts'

@@ -3,10 +3,10 @@ import { closeSync, cpSync, openSync, readdirSync, readFileSync, writeSync } fro
 import { join } from 'node:path'
 import { AppError } from '../../../src/domain/error.ts'
 import type { Store } from '../../../src/domain/store.ts'
+import { openReader, openWriter } from '../../../src/engine/sqlite/driver.ts'
+import { createFile } from '../../../src/engine/sqlite/files/file-system.ts'
 import type { OpenOptions } from '../../../src/store/engine.ts'
 import { openStore } from '../../../src/store/open.ts'
-import { openReader, openWriter } from '../../../src/store/sqlite/driver.ts'
-import { createFile } from '../../../src/store/sqlite/files/file-system.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { createUser } from '../fixtures.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { migrate } from '../../../src/store/sqlite/migrate.ts'
+import { migrate } from '../../../src/engine/sqlite/migrate.ts'
 import { COUNTED_USERS_MAX, openQuota } from '../../../src/store/sqlite/writing/quota.ts'
 import { makeDatabaseFolder, makeWithWriter } from './files.ts'
 

@@ -1,7 +1,7 @@
 import type { ErrorKind } from '../../../domain/error.ts'
 import { PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
 import type { UserId } from '../../../domain/token.ts'
-import { GROUP_MAX_WRITES, type WriteResults } from '../../group-queue.ts'
+import { GROUP_MAX_WRITES, type WriteResults } from '../../../engine/group-queue.ts'
 import { type Expected, mayMake } from '../../rows.ts'
 import { PLANT_COLUMNS } from '../../tables.ts'
 import { columns, type Parameter } from '../driver.ts'

@@ -1,11 +1,11 @@
 import type { Database, Statement } from 'bun:sqlite'
 import { type OwnedPlant, PLANT_FIELDS, type PlantRow, toPlant } from '../../../domain/plant.ts'
+import { openReader, rowsOf } from '../../../engine/sqlite/driver.ts'
+import { toAppError } from '../../../engine/sqlite/errors.ts'
 import type { FileTools } from '../../engine.ts'
 import { fromRow } from '../../rows.ts'
 import { COLUMNS, KEYS, type Table } from '../../tables.ts'
 import { BATCH, type Contents, type Counts, type Row, selectCounts } from '../../tools/contents.ts'
-import { openReader, rowsOf } from '../driver.ts'
-import { toAppError } from '../errors.ts'
 import { requireUser } from '../lookups.ts'
 import { openSqliteStore } from '../store.ts'
 

@@ -1,16 +1,16 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import { codeOf } from '../../../domain/error.ts'
+import { insertInto, openReader } from '../../../engine/sqlite/driver.ts'
+import { isOfSqlite, toAppError, toOpenError } from '../../../engine/sqlite/errors.ts'
+import { lockAlone } from '../../../engine/sqlite/files/lock.ts'
+import { inspect, refuseSideFiles } from '../../../engine/sqlite/files/preflight.ts'
+import { migrate } from '../../../engine/sqlite/migrate.ts'
+import { createDatabase, ENTER_WAL_MODE } from '../../../engine/sqlite/tools/new-database.ts'
 import { fileDamaged, storeUnusable } from '../../errors.ts'
 import { COLUMNS } from '../../tables.ts'
 import type { Source, Target } from '../../tools/contents.ts'
-import { insertInto, openReader } from '../driver.ts'
-import { isOfSqlite, toAppError, toOpenError } from '../errors.ts'
-import { lockAlone } from '../files/lock.ts'
-import { inspect, refuseSideFiles } from '../files/preflight.ts'
 import { findProblems } from '../health.ts'
-import { migrate } from '../migrate.ts'
 import { contentsOf, updateSchema } from './contents.ts'
-import { createDatabase, ENTER_WAL_MODE } from './new-database.ts'
 
 /** `CopyTools.read` for SQLite. Without a snapshot no other process can open the database meanwhile. */
 export async function readSqlite<T>(path: string, isSnapshot: boolean, use: (source: Source) => Promise<T>) {

@@ -2,18 +2,24 @@ import { accessSync, constants, createReadStream, fstatSync, openSync, readdirSy
 import { tmpdir } from 'node:os'
 import { basename, dirname, extname, join } from 'node:path'
 import { AppError, misused, orUndefined } from '../../../domain/error.ts'
+import { openImmutable, openReader, openWriter, rowsOf } from '../../../engine/sqlite/driver.ts'
+import { isOutOfSpace, isUnshared, toAppError, toOpenError } from '../../../engine/sqlite/errors.ts'
+import { realPath, sizeOf, syncDirectory } from '../../../engine/sqlite/files/file-system.ts'
+import { isOpenElsewhere, removeUnshared } from '../../../engine/sqlite/files/lock.ts'
+import {
+  databaseEmpty,
+  databaseMissing,
+  inspect,
+  inspectBackup,
+  requireResting,
+} from '../../../engine/sqlite/files/preflight.ts'
+import { BACKUP_OF } from '../../../engine/sqlite/files/schema.ts'
+import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION } from '../../../engine/sqlite/migrate.ts'
+import { cloneDatabase, withClone } from '../../../engine/sqlite/tools/clone-database.ts'
+import { withoutTime } from '../../../engine/sqlite/tools/new-database.ts'
 import type { FileStatus, FileTools, OpenOptions } from '../../engine.ts'
-import { openImmutable, openReader, openWriter, rowsOf } from '../driver.ts'
-import { isOutOfSpace, isUnshared, toAppError, toOpenError } from '../errors.ts'
-import { realPath, sizeOf, syncDirectory } from '../files/file-system.ts'
-import { isOpenElsewhere, removeUnshared } from '../files/lock.ts'
-import { databaseEmpty, databaseMissing, inspect, inspectBackup, requireResting } from '../files/preflight.ts'
-import { BACKUP_OF } from '../files/schema.ts'
-import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION } from '../migrate.ts'
-import { cloneDatabase, withClone } from './clone-database.ts'
 import { countRows, exportPlants } from './contents.ts'
 import { importPlants } from './import.ts'
-import { withoutTime } from './new-database.ts'
 
 /** The tools for the SQLite file at this path. */
 export const fileTools = (path: string): FileTools => {

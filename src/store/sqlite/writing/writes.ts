@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { APPLICATION_ID } from '../migrate.ts'
+import { APPLICATION_ID } from '../../../engine/sqlite/migrate.ts'
 import { plantWrites } from './plants.ts'
 import type { PlantQuota } from './quota.ts'
 import { tokenWrites } from './tokens.ts'

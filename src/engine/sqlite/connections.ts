@@ -3,10 +3,10 @@ import { openReader } from './driver.ts'
 import { toAppError } from './errors.ts'
 import { fileIdentity } from './files/file-system.ts'
 import { movedAway } from './files/moved-files.ts'
+import type { GroupCommitOptions } from './group-commit.ts'
 import type { StoreShare } from './share.ts'
 import { readVersions, shareChanges, shareCheckTime } from './versions.ts'
-import type { GroupCommitOptions } from './writing/group-commit.ts'
-import { joinThread, openHere, openWriter, startThread, type WriterOptions } from './writing/writer.ts'
+import { joinThread, openHere, openWriter, startThread, type WriterOptions } from './writer.ts'
 
 type ThreadOptions = Omit<WriterOptions, 'open' | 'onFailure'>
 

@@ -1,8 +1,8 @@
 import type { Database } from 'bun:sqlite'
-import { AppError } from '../../../domain/error.ts'
-import { LOCK_MAX_WAIT_MS } from '../../group-queue.ts'
-import { isWalIndexRefused, toAppError } from '../errors.ts'
-import { pragmaNumber } from '../migrate.ts'
+import { AppError } from '../../domain/error.ts'
+import { LOCK_MAX_WAIT_MS } from '../group-queue.ts'
+import { isWalIndexRefused, toAppError } from './errors.ts'
+import { pragmaNumber } from './migrate.ts'
 
 /**
  * Returns a function that commits the transaction of a connection.

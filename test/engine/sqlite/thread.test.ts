@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { fileIdentity } from '../../../src/store/sqlite/files/file-system.ts'
-import { shareChanges, shareCheckTime } from '../../../src/store/sqlite/versions.ts'
-import { openWriter, startThread } from '../../../src/store/sqlite/writing/writer.ts'
-import { FERN, listIds, newToken } from '../fixtures.ts'
-import { rejectionOf } from '../rejection.ts'
-import { makeDatabase, makeDatabaseFolder, openForTest, openWithUser } from './files.ts'
+import { fileIdentity } from '../../../src/engine/sqlite/files/file-system.ts'
+import { shareChanges, shareCheckTime } from '../../../src/engine/sqlite/versions.ts'
+import { openWriter, startThread } from '../../../src/engine/sqlite/writer.ts'
+import { FERN, listIds, newToken } from '../../store/fixtures.ts'
+import { rejectionOf } from '../../store/rejection.ts'
+import { makeDatabase, makeDatabaseFolder, openForTest, openWithUser } from '../../store/sqlite/files.ts'
 import { ENDS, watchThreads } from './threads.ts'
 
 /** More writes than fit in a group. */

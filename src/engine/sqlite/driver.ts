@@ -1,7 +1,7 @@
 import { constants, Database, type SQLQueryBindings } from 'bun:sqlite'
 import { sleepSync } from 'bun'
 import type { Durability } from '../../domain/store.ts'
-import { storeUnusable } from '../errors.ts'
+import { storeUnusable } from '../../store/errors.ts'
 import { LOCK_MAX_WAIT_MS } from '../group-queue.ts'
 import { isLocked } from './errors.ts'
 import { fileIdentity } from './files/file-system.ts'

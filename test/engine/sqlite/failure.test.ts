@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { createToken } from '../fixtures.ts'
-import { damageTable, makeDatabase, makeDatabaseFolder, openForTest, snapshot, WAL } from './files.ts'
+import { createToken } from '../../store/fixtures.ts'
+import { damageTable, makeDatabase, makeDatabaseFolder, openForTest, snapshot, WAL } from '../../store/sqlite/files.ts'
 
 test('closing leaves the files unchanged after a damaged page was read: no checkpoint runs on a damaged database', async () => {
   using files = makeDatabaseFolder()

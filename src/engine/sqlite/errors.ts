@@ -1,6 +1,6 @@
 import { rmSync, writeSync } from 'node:fs'
 import { AppError, codeOf } from '../../domain/error.ts'
-import { type FileRole, fileDamaged, storeUnusable } from '../errors.ts'
+import { type FileRole, fileDamaged, storeUnusable } from '../../store/errors.ts'
 import { sizeOf, withFile } from './files/file-system.ts'
 
 /**

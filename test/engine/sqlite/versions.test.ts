@@ -3,19 +3,19 @@ import { describe, expect, test } from 'bun:test'
 import type { AppError } from '../../../src/domain/error.ts'
 import { valuesOf } from '../../../src/domain/plant.ts'
 import { OTHERS_SEEN_WITHIN_MS, type Version } from '../../../src/domain/store.ts'
-import { NO_PLANT } from '../../../src/store/rows.ts'
-import { openReader } from '../../../src/store/sqlite/driver.ts'
-import { migrate } from '../../../src/store/sqlite/migrate.ts'
+import { openReader } from '../../../src/engine/sqlite/driver.ts'
+import { migrate } from '../../../src/engine/sqlite/migrate.ts'
 import {
   announceChanges,
   CHECK_AFTER_MS,
   readVersions,
   shareChanges,
   shareCheckTime,
-} from '../../../src/store/sqlite/versions.ts'
+} from '../../../src/engine/sqlite/versions.ts'
+import { NO_PLANT } from '../../../src/store/rows.ts'
 import { type Call, createWrites } from '../../../src/store/sqlite/writing/writes.ts'
+import { makeDatabaseFolder, makeWithWriter } from '../../store/sqlite/files.ts'
 import { type Random, randomNumbers, seedsOf } from '../../support/random.ts'
-import { makeDatabaseFolder, makeWithWriter } from './files.ts'
 
 /** The three tests take more than 100 000 steps together. */
 const STEPS = 34_000

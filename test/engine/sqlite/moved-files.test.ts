@@ -2,9 +2,9 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { copyFileSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { watchFiles } from '../../../src/store/sqlite/files/moved-files.ts'
+import { watchFiles } from '../../../src/engine/sqlite/files/moved-files.ts'
+import { SHM, WAL } from '../../store/sqlite/files.ts'
 import { makeFolder } from '../../support/folder.ts'
-import { SHM, WAL } from './files.ts'
 
 const LOSSES: Readonly<Record<string, (file: string, aside: string) => void>> = {
   deleted: (file) => rmSync(file),

@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { cpSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
-import { createUser } from '../fixtures.ts'
+import { createUser } from '../../store/fixtures.ts'
 import {
   copyAsKilled,
   makeDatabase,
@@ -14,7 +14,7 @@ import {
   SHM,
   snapshot,
   WAL,
-} from './files.ts'
+} from '../../store/sqlite/files.ts'
 
 const PAGE_BYTES = 4096
 const SECTOR_BYTES = 512

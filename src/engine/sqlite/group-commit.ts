@@ -1,12 +1,13 @@
-import { AppError, type ErrorKind } from '../../../domain/error.ts'
-import type { WriteResults } from '../../group-queue.ts'
-import { type FileDurability, openWriter } from '../driver.ts'
-import { isLocked, isRefusedWrite, toAppError } from '../errors.ts'
-import { fileIdentity } from '../files/file-system.ts'
-import { movedAway, watchFiles } from '../files/moved-files.ts'
-import { announceChanges, type Changes, type CheckTime } from '../versions.ts'
+import { AppError, type ErrorKind } from '../../domain/error.ts'
+import { openQuota } from '../../store/sqlite/writing/quota.ts'
+import { type Call, createWrites, type Writes } from '../../store/sqlite/writing/writes.ts'
+import type { WriteResults } from '../group-queue.ts'
 import { checkpoints } from './checkpoints.ts'
 import { prepareCommit } from './commit.ts'
+import { type FileDurability, openWriter } from './driver.ts'
+import { isLocked, isRefusedWrite, toAppError } from './errors.ts'
+import { fileIdentity } from './files/file-system.ts'
+import { movedAway, watchFiles } from './files/moved-files.ts'
 import {
   type Answer,
   type Committed,
@@ -16,8 +17,7 @@ import {
   type Report,
   toFailure,
 } from './messages.ts'
-import { openQuota } from './quota.ts'
-import { type Call, createWrites, type Writes } from './writes.ts'
+import { announceChanges, type Changes, type CheckTime } from './versions.ts'
 
 /** What the connection that writes needs to know. */
 export interface GroupCommitOptions {

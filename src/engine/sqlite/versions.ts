@@ -2,8 +2,8 @@ import type { Database } from 'bun:sqlite'
 import { orUndefined } from '../../domain/error.ts'
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
 import { OTHERS_SEEN_WITHIN_MS, type Store, type Version } from '../../domain/store.ts'
+import { type Call, CHANGES } from '../../store/sqlite/writing/writes.ts'
 import type { WriteResults } from '../group-queue.ts'
-import { type Call, CHANGES } from './writing/writes.ts'
 
 /*
  * How the caches of a server know whether an answer is still true. There are slots: one for each hash of a user's id, and one for

@@ -1,7 +1,7 @@
-import { AppError, type ErrorKind } from '../../../domain/error.ts'
-import type { StoreEvent } from '../../engine.ts'
-import type { WriteResults } from '../../group-queue.ts'
-import type { Call } from './writes.ts'
+import { AppError, type ErrorKind } from '../../domain/error.ts'
+import type { StoreEvent } from '../../store/engine.ts'
+import type { Call } from '../../store/sqlite/writing/writes.ts'
+import type { WriteResults } from '../group-queue.ts'
 
 /**
  * A message to the thread that writes, as JSON: a text travels between threads for a third of the CPU time of an object. The

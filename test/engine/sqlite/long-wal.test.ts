@@ -2,9 +2,9 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { checkpoints, KEPT_WAL_BYTES, LONG_WAL_BYTES } from '../../../src/engine/sqlite/checkpoints.ts'
 import type { StoreEvent } from '../../../src/store/engine.ts'
-import { checkpoints, KEPT_WAL_BYTES, LONG_WAL_BYTES } from '../../../src/store/sqlite/writing/checkpoints.ts'
-import { makeDatabaseFolder, makeWithWriter, openWithUser, SHM, WAL } from './files.ts'
+import { makeDatabaseFolder, makeWithWriter, openWithUser, SHM, WAL } from '../../store/sqlite/files.ts'
 
 /** The WAL grows less than this from one checkpoint to the next, the last group included. */
 const STEP_BYTES = KEPT_WAL_BYTES

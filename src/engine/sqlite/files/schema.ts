@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
+import { type FileRole, fileDamaged, storeUnusable } from '../../../store/errors.ts'
 import { openDatabase } from '../driver.ts'
 import { MIGRATIONS } from '../migrate.ts'
 

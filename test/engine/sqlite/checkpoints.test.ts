@@ -1,9 +1,9 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
+import { listIds } from '../../store/fixtures.ts'
+import { openWithUser, runSql, WAL } from '../../store/sqlite/files.ts'
 import { addPlants } from '../../support/many-plants.ts'
-import { listIds } from '../fixtures.ts'
-import { openWithUser, runSql, WAL } from './files.ts'
 
 /** 8 MiB plus a few of the largest batches. The test writes several times as much. */
 const WAL_MAX_BYTES = 24 * 1024 ** 2

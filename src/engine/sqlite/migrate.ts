@@ -1,9 +1,11 @@
 import type { Database } from 'bun:sqlite'
-import { schemaTooNew, storeUnusable } from '../errors.ts'
+import { schemaTooNew, storeUnusable } from '../../store/errors.ts'
+import usersTokensPlants from '../../store/sqlite/migrations/0001-users-tokens-plants.sql' with { type: 'text' }
+import rotationBlock from '../../store/sqlite/migrations/0002-rotation-block.sql' with { type: 'text' }
+import lastBackupTokenExpiry from '../../store/sqlite/migrations/0003-last-backup-token-expiry.sql' with {
+  type: 'text',
+}
 import { rowsOf } from './driver.ts'
-import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with { type: 'text' }
-import rotationBlock from './migrations/0002-rotation-block.sql' with { type: 'text' }
-import lastBackupTokenExpiry from './migrations/0003-last-backup-token-expiry.sql' with { type: 'text' }
 
 /** Marks a database as ours (https://sqlite.org/pragma.html#pragma_application_id): the letters `plst`. */
 export const APPLICATION_ID = 0x706c7374

@@ -1,12 +1,12 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
-import { AppError } from '../../../domain/error.ts'
-import type { OpenOptions } from '../../engine.ts'
-import { type GroupOutcome, queueGroups } from '../../group-queue.ts'
-import type { Line, StoreShare } from '../share.ts'
-import { type Changes, shareCheckTime } from '../versions.ts'
+import { AppError } from '../../domain/error.ts'
+import type { OpenOptions } from '../../store/engine.ts'
+import type { Call, Writes } from '../../store/sqlite/writing/writes.ts'
+import { type GroupOutcome, queueGroups } from '../group-queue.ts'
 import { type GroupCommitOptions, openGroupCommit } from './group-commit.ts'
 import { type Answer, type Failure, type Message, type Order, type Sent, toError, toFailure } from './messages.ts'
-import type { Call, Writes } from './writes.ts'
+import type { Line, StoreShare } from './share.ts'
+import { type Changes, shareCheckTime } from './versions.ts'
 
 /** How a thread uses the connection that writes. */
 export interface WriterOptions

@@ -1,7 +1,7 @@
 import { receiveMessageOnPort } from 'node:worker_threads'
-import type { Line } from '../share.ts'
 import { type GroupCommitOptions, openGroupCommit } from './group-commit.ts'
 import type { Message } from './messages.ts'
+import type { Line } from './share.ts'
 
 declare const self: Worker
 

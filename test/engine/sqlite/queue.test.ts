@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { outcomesOf } from '../fixtures.ts'
-import { openWithUser, queryAll } from './files.ts'
+import { outcomesOf } from '../../store/fixtures.ts'
+import { openWithUser, queryAll } from '../../store/sqlite/files.ts'
 
 test('writes that wait are stored exactly if they were answered with success, when the store is closed among many of them', async () => {
   await using opened = await openWithUser({ isServer: true })

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AppError } from '../../../src/domain/error.ts'
 import { engineOf } from '../../../src/store/open.ts'
-import { rejectionOf } from '../rejection.ts'
-import { makeDatabase, makeDatabaseFolder } from './files.ts'
+import { rejectionOf } from '../../store/rejection.ts'
+import { makeDatabase, makeDatabaseFolder } from '../../store/sqlite/files.ts'
 
 describe.each(['backup', 'restore'] as const)('%s', (tool) => {
   test('refuses a file that appears while it runs, and does not change that file', async () => {

@@ -1,8 +1,8 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
-import { MIGRATIONS, migrate, requireSafeSqlite, SCHEMA_VERSION } from '../../../src/store/sqlite/migrate.ts'
-import { createUser } from '../fixtures.ts'
-import { makeDatabaseFolder, openForTest, queryAll, runSql } from './files.ts'
+import { MIGRATIONS, migrate, requireSafeSqlite, SCHEMA_VERSION } from '../../../src/engine/sqlite/migrate.ts'
+import { createUser } from '../../store/fixtures.ts'
+import { makeDatabaseFolder, openForTest, queryAll, runSql } from '../../store/sqlite/files.ts'
 
 const SCHEMA = 'select name from sqlite_schema order by name'
 const VERSIONS = 'select user_version, application_id from pragma_user_version, pragma_application_id'

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
-import { AppError } from '../../../domain/error.ts'
-import type { StoreEvent } from '../../engine.ts'
-import { rowsOf } from '../driver.ts'
+import { AppError } from '../../domain/error.ts'
+import type { StoreEvent } from '../../store/engine.ts'
+import { rowsOf } from './driver.ts'
 
 /** After each growth by this size a checkpoint brings the WAL into the database. Then SQLite reuses the WAL from its beginning. */
 const CHECKPOINT_WAL_BYTES = 4 * 1024 * 1024

@@ -13,10 +13,10 @@ import {
   QUEUE_MAX_WRITES,
   queueGroups,
   type Write,
-} from '../../src/store/group-queue.ts'
+} from '../../src/engine/group-queue.ts'
+import { outcomesOf } from '../store/fixtures.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { until } from '../support/until.ts'
-import { outcomesOf } from './fixtures.ts'
 
 type Lane = 'create' | 'delete'
 

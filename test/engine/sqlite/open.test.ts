@@ -1,10 +1,10 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { copyFileSync, renameSync } from 'node:fs'
-import { LOCK_MAX_WAIT_MS } from '../../../src/store/group-queue.ts'
-import { openImmutable, openLocked, openReader, openWriter } from '../../../src/store/sqlite/driver.ts'
+import { LOCK_MAX_WAIT_MS } from '../../../src/engine/group-queue.ts'
+import { openImmutable, openLocked, openReader, openWriter } from '../../../src/engine/sqlite/driver.ts'
+import { makeDatabase, makeDatabaseFolder, refusalOf } from '../../store/sqlite/files.ts'
 import { SLACK_MS } from '../../support/slack.ts'
-import { makeDatabase, makeDatabaseFolder, refusalOf } from './files.ts'
 
 const SAFE = { trusted_schema: 0, cell_size_check: 1 }
 const WAITS = { ...SAFE, busy_timeout: LOCK_MAX_WAIT_MS }
