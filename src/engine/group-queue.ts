@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { AppError, type ErrorKind } from '../domain/error.ts'
-import type { StoreObserver } from '../domain/store.ts'
+import { EngineError, kindOf } from './errors.ts'
+import type { EngineObserver } from './observer.ts'
 
 /**
  * Writes that may wait, and the text they may hold, in UTF-16 code units. A queue refuses further writes. If no text waits, it takes
@@ -45,14 +45,14 @@ export type GroupOutcome = 'done' | 'locked' | WriteResults
 
 /** The results of the writes of a group by their index in it. A write without one was done and returned nothing. */
 export interface WriteResults {
-  readonly refused: Iterable<readonly [index: number, kind: ErrorKind, message?: string]>
+  readonly refused: Iterable<readonly [index: number, kind: string, message?: string]>
   readonly returned?: Iterable<readonly [index: number, value: unknown]>
 }
 
 interface QueueOptions<Lane extends string, Content> {
   /** Commits a group of a lane. Rejects if all of its writes failed. */
   readonly perform: Readonly<Record<Lane, (group: readonly Content[]) => Promise<GroupOutcome>>>
-  readonly observer: StoreObserver | undefined
+  readonly observer: EngineObserver | undefined
   /** How many threads with a queue share the limits of the process. */
   readonly threads?: number | undefined
 }
@@ -90,7 +90,7 @@ export function queueGroups<Lane extends string, Content>({
   /** The lanes whose last write was alone until it was committed. The next one probably is, too, and waits for no others. */
   const lone = new Set<Lane>()
   let textLength = 0
-  let refusal: AppError | undefined
+  let refusal: Error | undefined
   const hasWaiting = (lane: Lane) => waiting.some((write) => write.lane === lane)
 
   const run = async (lane: Lane) => {
@@ -121,7 +121,7 @@ export function queueGroups<Lane extends string, Content>({
       const hasText = waitingText > 0 && waitingText + write.textLength > QUEUE_MAX_TEXT_LENGTH / threads
       if (hasText || waiting.length >= QUEUE_MAX_WRITES / threads) {
         observer?.recordRefusal('queue_full')
-        return Promise.reject(new AppError('store_busy'))
+        return Promise.reject(new EngineError('store_busy'))
       }
       const { promise, resolve, reject } = Promise.withResolvers<unknown>()
       waiting.push({ ...write, textBefore: textLength, askedAtMs: performance.now(), resolve, reject })
@@ -134,7 +134,7 @@ export function queueGroups<Lane extends string, Content>({
     /** The writes that are not durable yet, those of the groups under way included. */
     load: () => loadOf([...groups.values(), waiting]),
     /** Refuses all writes from now on, waiting ones included. Resolves when the groups under way have their results. */
-    async refuse(error: AppError): Promise<void> {
+    async refuse(error: Error): Promise<void> {
       refusal ??= error
       limit.end(refusal)
       await Promise.all(running.values())
@@ -149,13 +149,13 @@ function loadOf(unfinished: readonly (readonly Asked<unknown, unknown>[])[]) {
 }
 
 /** Refuses the writes that wait for too long. */
-function limitWaits(waiting: Asked<unknown, unknown>[], full: GroupSize, observer: StoreObserver | undefined) {
+function limitWaits(waiting: Asked<unknown, unknown>[], full: GroupSize, observer: EngineObserver | undefined) {
   let lockedAtMs = Number.NEGATIVE_INFINITY
   /** No group clears it. It runs while writes wait, so one look is enough for all of them. */
   let timer: Timer | undefined
 
   /** Refuses the writes behind the first ones that were asked for before a time. */
-  const refuseAskedBefore = (timeMs: number, error: AppError, reason?: 'queue_full' | 'locked', first = 0) => {
+  const refuseAskedBefore = (timeMs: number, error: Error, reason?: 'queue_full' | 'locked', first = 0) => {
     const end = waiting.findIndex(({ askedAtMs }) => askedAtMs > timeMs)
     for (const { reject } of waiting.splice(first, Math.max(0, (end < 0 ? waiting.length : end) - first))) {
       if (reason !== undefined) observer?.recordRefusal(reason)
@@ -167,8 +167,8 @@ function limitWaits(waiting: Asked<unknown, unknown>[], full: GroupSize, observe
     // If this thread stood still, the queue first takes what it can. Writes that come meanwhile are not late.
     for (let turn = 0; turn < LINGER_TURNS_MAX; turn++) await nextTurn()
     if (nowMs - lockedAtMs > QUEUE_MAX_WAIT_MS) {
-      refuseAskedBefore(nowMs - NEXT_GROUP_MAX_WAIT_MS, new AppError('store_busy'), 'queue_full')
-      refuseAskedBefore(nowMs - QUEUE_MAX_WAIT_MS, new AppError('store_busy'), 'queue_full', full.writes)
+      refuseAskedBefore(nowMs - NEXT_GROUP_MAX_WAIT_MS, new EngineError('store_busy'), 'queue_full')
+      refuseAskedBefore(nowMs - QUEUE_MAX_WAIT_MS, new EngineError('store_busy'), 'queue_full', full.writes)
     }
     timer = waiting.length > 0 ? setTimeout(refuseLate, LOOK_FOR_LATE_MS) : undefined
   }
@@ -177,12 +177,12 @@ function limitWaits(waiting: Asked<unknown, unknown>[], full: GroupSize, observe
       timer ??= setTimeout(refuseLate, LOOK_FOR_LATE_MS)
     },
     /** The database is locked: the writes go on waiting, but not for longer than `LOCK_MAX_WAIT_MS` in all. */
-    refuseLocked(refusal: AppError | undefined): void {
+    refuseLocked(refusal: Error | undefined): void {
       lockedAtMs = performance.now()
       if (refusal !== undefined) refuseAskedBefore(lockedAtMs, refusal)
-      else refuseAskedBefore(lockedAtMs - LOCK_MAX_WAIT_MS, new AppError('store_busy', { cause: LOCKED }), 'locked')
+      else refuseAskedBefore(lockedAtMs - LOCK_MAX_WAIT_MS, new EngineError('store_busy', { cause: LOCKED }), 'locked')
     },
-    end(refusal: AppError): void {
+    end(refusal: Error): void {
       clearTimeout(timer)
       refuseAskedBefore(Number.POSITIVE_INFINITY, refusal)
     },
@@ -229,19 +229,20 @@ function takeGroup<Lane, Content>(
 async function commit<Content>(
   group: readonly Asked<unknown, Content>[],
   perform: (group: readonly Content[]) => Promise<GroupOutcome>,
-  observer: StoreObserver | undefined,
+  observer: EngineObserver | undefined,
 ): Promise<GroupOutcome | undefined> {
   try {
     const outcome = await perform(group.map(({ content }) => content))
     if (outcome === 'locked') return outcome
     if (outcome !== 'done') {
-      for (const [index, kind, message = ''] of outcome.refused) group[index]?.reject(new AppError(kind, { message }))
+      for (const [index, kind, message = ''] of outcome.refused)
+        group[index]?.reject(new EngineError(kind, { message }))
       for (const [index, value] of outcome.returned ?? []) group[index]?.resolve(value)
     }
     // A promise that has its result already ignores this.
     for (const { resolve } of group) resolve(undefined)
   } catch (error) {
-    const isBusy = error instanceof AppError && error.kind === 'store_busy'
+    const isBusy = kindOf(error) === 'store_busy'
     for (const { reject } of group) {
       if (isBusy) observer?.recordRefusal('locked')
       reject(error)

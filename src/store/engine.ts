@@ -1,8 +1,10 @@
 import type { AppError } from '../domain/error.ts'
 import type { ConflictRule, OwnedPlant } from '../domain/plant.ts'
 import type { Durability, Store, StoreObserver, TaskOptions } from '../domain/store.ts'
+import type { EngineEvent } from '../engine/observer.ts'
 import type { StoreShare } from '../engine/sqlite/share.ts'
-import type { Counts, Source, Target } from './tools/contents.ts'
+import type { Counts } from './tables.ts'
+import type { Source, Target } from './tools/contents.ts'
 
 /** The kind of database that `--database` names, and what it can do. A server never loads the tools. */
 export interface Engine {
@@ -21,7 +23,7 @@ export interface Engine {
   copyTools(options: CopyOptions): Promise<CopyTools>
 }
 
-export type { StoreShare }
+export type { EngineEvent as StoreEvent, StoreShare }
 
 /**
  * A store. `opened` resolves once it needs no more descriptors. If other threads of this process can use it, each of them needs a
@@ -82,16 +84,9 @@ export interface OpenOptions {
   /** A clock that never jumps, in milliseconds: `performance.now` if left out. */
   readonly monotonicMs?: () => number
   /** Called with each event that the operator should know of. */
-  readonly onEvent?: (event: StoreEvent) => void
+  readonly onEvent?: (event: EngineEvent) => void
   /** Called for each group of writes, for the metrics. */
   readonly observer?: StoreObserver | undefined
-}
-
-/** An event that the operator should know of although nothing has failed: a message, and the sizes that it is about. */
-export interface StoreEvent {
-  readonly level: 'warn' | 'info'
-  readonly message: string
-  readonly sizes: Readonly<Record<string, number>>
 }
 
 /** The clocks of `Io`. */

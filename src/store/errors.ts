@@ -1,24 +1,31 @@
-import { AppError } from '../domain/error.ts'
+import { AppError, type ErrorKind } from '../domain/error.ts'
+import { EngineError, type Remedy } from '../engine/errors.ts'
 
 /** How to replace a damaged database file. SQLite would replay the WAL of the old database into the restored one. */
 export const RESTORE =
   'End the server, move the database with the -wal and -shm files beside it away, then run plantstore restore: see docs/how-to/backup-restore.md.'
 
-/** The database that a server uses, or a backup that is to replace it. */
-export type FileRole = 'database' | 'backup'
+/** How the messages of the engine end, because it knows none of our commands. */
+const REMEDIES: Readonly<Record<Remedy, string>> = {
+  restore: `. ${RESTORE}`,
+  undo: '. Undo that, or move the database with the -wal and -shm files beside it away and run plantstore restore: see docs/how-to/backup-restore.md.',
+  'back up': ' by plantstore backup.',
+  dump: ': see docs/how-to/troubleshoot.md to dump it.',
+}
 
 /** The store cannot be opened. The message is one line for the operator, and the process ends with exit code 3. */
 export const storeUnusable = (message: string, cause?: unknown): AppError =>
   new AppError('store_unusable', { message, cause })
 
-/** A file is damaged or truncated, or another program has changed it. The message says what to do. */
-export function fileDamaged(role: FileRole, path: string, problem: string, cause?: unknown): AppError {
-  const advice = role === 'database' ? RESTORE : 'Name another one: nothing was changed.'
-  return storeUnusable(`The ${role} ${path} ${problem}. ${advice}`, cause)
+/** Makes an `AppError` of an error of the engine, whose kinds are kinds of ours. Other errors stay as they are. */
+export function fromEngine(error: unknown): unknown {
+  if (!(error instanceof EngineError)) return error
+  const { kind, message, remedy, outcomeIsUnknown, cause } = error
+  const words = remedy === undefined ? message : message + REMEDIES[remedy]
+  return new AppError(kind as ErrorKind, { message: words, outcomeIsUnknown, cause })
 }
 
-/** A newer executable has migrated the store. `known` is the latest version that this one knows. */
-export const schemaTooNew = (database: string, version: number, known: number): AppError =>
-  storeUnusable(
-    `The database ${database} has schema version ${version}, but this executable knows versions up to ${known}: use the newer executable.`,
-  )
+/** Throws what `fromEngine` makes of an error, to end a promise of the engine. */
+export function throwFromEngine(error: unknown): never {
+  throw fromEngine(error)
+}

@@ -24,6 +24,13 @@ export const PLANT_COLUMNS = Object.keys(COLUMNS.plants)
 /** The columns of a plant's fields, in SQL. */
 export const FIELD_COLUMNS = PLANT_FIELDS.join(', ')
 
+/** The number of rows of each table. */
+export type Counts = Readonly<Record<Table, number>>
+
+/** Counts the rows of each table, in the order of `TABLES`. */
+export const selectCounts = (schema: string): string =>
+  `select ${TABLES.map((table) => `(select count(*) from ${schema}.${table}) as ${table}`).join(', ')}`
+
 /** A value as text: an integer in decimal, bytes in hexadecimal. A value that is missing is null. */
 export const toText = (value: bigint | number | string | Uint8Array | null | undefined): string | null =>
   value instanceof Uint8Array ? value.toHex() : (value?.toString() ?? null)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { MIGRATIONS, SCHEMA_VERSION } from '../../src/engine/sqlite/migrate.ts'
+import { MIGRATIONS, SCHEMA_VERSION } from '../../src/store/sqlite/format.ts'
 import { queryAll, runSql } from '../store/sqlite/files.ts'
 import { makeDatabase } from './support/database.ts'
 

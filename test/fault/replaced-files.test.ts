@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { MIGRATIONS } from '../../src/engine/sqlite/migrate.ts'
+import { MIGRATIONS } from '../../src/store/sqlite/format.ts'
 import { queryAll, runSql } from '../store/sqlite/files.ts'
 import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'

@@ -46,7 +46,7 @@ export async function packagesWith(executable: string, options: PackagesOptions 
 export async function packagesOfNextVersion() {
   using copy = await copyProject()
   symlinkSync(join(PROJECT, 'node_modules'), join(copy.path, 'node_modules'))
-  const migrate = join(copy.path, 'src/engine/sqlite/migrate.ts')
+  const migrate = join(copy.path, 'src/store/sqlite/format.ts')
   const text = await Bun.file(migrate).text()
   const changed = text.replace(/(const MIGRATIONS: .*)\]$/m, "$1, 'create table next_version (id integer) strict']")
   if (changed === text) throw new Error('the list of migrations looks different')

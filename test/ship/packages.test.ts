@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import { SCHEMA_VERSION } from '../../src/engine/sqlite/migrate.ts'
+import { SCHEMA_VERSION } from '../../src/store/sqlite/format.ts'
 import { testLong } from '../fault/rounds.ts'
 import { EXECUTABLE } from '../support/executable.ts'
 import { IS_LONG } from '../support/long.ts'

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
-import { AppError } from '../../domain/error.ts'
-import type { StoreEvent } from '../../store/engine.ts'
+import { kindOf } from '../errors.ts'
+import type { EngineEvent } from '../observer.ts'
 import { rowsOf } from './driver.ts'
 
 /** After each growth by this size a checkpoint brings the WAL into the database. Then SQLite reuses the WAL from its beginning. */
@@ -39,7 +39,7 @@ export function checkpoints(writer: Database, translate: (error: unknown) => unk
       return undefined
     } catch (error) {
       const translated = translate(error)
-      if (!(translated instanceof AppError && translated.kind === 'store_full')) throw translated
+      if (kindOf(translated) !== 'store_full') throw translated
       // The disk is full. The WAL keeps its frames.
       return undefined
     }
@@ -48,7 +48,7 @@ export function checkpoints(writer: Database, translate: (error: unknown) => unk
   return {
     run,
     /** Runs a checkpoint if the WAL has grown enough since the last one. Returns a warning if a reader makes the WAL long. */
-    runIfDue(): StoreEvent | undefined {
+    runIfDue(): EngineEvent | undefined {
       const framesNow = Number(noop.values()[0]?.[1])
       // SQLite has reused the WAL from its beginning.
       if (framesNow < framesTried) {

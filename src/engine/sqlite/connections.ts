@@ -1,58 +1,77 @@
-import { AppError } from '../../domain/error.ts'
-import { openReader } from './driver.ts'
-import { toAppError } from './errors.ts'
+import type { Database } from 'bun:sqlite'
+import { EngineError } from '../errors.ts'
+import { type Durability, openReader } from './driver.ts'
+import { toEngineError } from './errors.ts'
 import { fileIdentity } from './files/file-system.ts'
 import { movedAway } from './files/moved-files.ts'
-import type { GroupCommitOptions } from './group-commit.ts'
+import type { Program, Writes } from './program.ts'
 import type { StoreShare } from './share.ts'
-import { readVersions, shareChanges, shareCheckTime } from './versions.ts'
-import { joinThread, openHere, openWriter, startThread, type WriterOptions } from './writer.ts'
+import { readVersions, shareChanges, shareCheckTime, type Versions } from './versions.ts'
+import { joinThread, openHere, openWriter, type ThreadOptions, useThread, type WriterOptions } from './writer.ts'
 
-type ThreadOptions = Omit<WriterOptions, 'open' | 'onFailure'>
-
-interface ConnectOptions extends ThreadOptions, Pick<GroupCommitOptions, 'durability' | 'quotaPlants'> {
-  readonly isServer: boolean
+export interface ConnectOptions extends ThreadOptions, Pick<WriterOptions, 'onEvent'> {
+  /** Starts the thread that writes, which runs `runProgram`. Without it, this thread writes. */
+  readonly startThread?: (() => Worker) | undefined
+  readonly durability: Durability
+  /** The settings of the program: data that a message between threads can have. */
+  readonly settings: unknown
 }
 
-/** Opens a connection that reads and one that writes: of a server, in a thread of its own. */
-export function connect(
+/** The connections of a thread to its store. Everything reads and writes through them. */
+export interface Connections<All extends Writes> {
+  readonly path: string
+  readonly reader: Database
+  /** Runs a read. Rejects with an `EngineError` if SQLite fails. */
+  read<T>(work: () => T): Promise<T>
+  readonly writer: ReturnType<typeof openWriter<All>>
+  /** The Unix time at which a checkpoint last brought the whole WAL into the database, or at which the store was opened. */
+  checkpointedAtMs(): number
+  readonly versions: Versions
+  /** Brings the WAL into the database and closes all. Further calls do nothing. */
+  close(): Promise<void>
+}
+
+/** Opens a connection that reads and one that writes: with `startThread`, in a thread of its own. */
+export function connect<All extends Writes>(
+  program: Program,
   path: string,
-  onFailure: (error: AppError) => void,
-  { isServer, durability, quotaPlants, ...options }: ConnectOptions,
+  onFailure: (error: EngineError) => void,
+  { startThread, durability, settings, ...options }: ConnectOptions,
 ) {
   const identity = fileIdentity(path)
   const shared = { path, identity, changes: shareChanges(), checkedAtMs: shareCheckTime() }
-  const writing = { ...shared, durability, quotaPlants }
-  const thread = isServer ? startThread(writing) : undefined
-  const open = thread?.open ?? openHere(writing)
+  const writing = { ...shared, durability, settings }
+  const thread = startThread && useThread(startThread(), writing)
+  const open = thread?.open ?? openHere(program, writing)
   return {
-    ...connectThread(shared, onFailure, { ...options, open, closesLast: true }),
+    ...connectThread<All>(shared, onFailure, { ...options, open, closesLast: true }),
     share: thread && ((): StoreShare => ({ ...shared, ...thread.addLine() })),
   }
 }
 
-/** Opens a connection that reads, and writes through the connection that another thread has opened. */
-export const join = (share: StoreShare, onFailure: (error: AppError) => void, options: ThreadOptions) =>
-  connectThread(share, onFailure, { ...options, open: joinThread(share), closesLast: false })
-
-/** The connections of a thread to its store. Everything reads and writes through them. */
-export type Connections = ReturnType<typeof connectThread>
+/** Opens a connection that reads, and writes through the connection that another thread of this process has opened. */
+export const join = <All extends Writes>(
+  share: StoreShare,
+  onFailure: (error: EngineError) => void,
+  options: ThreadOptions,
+): Connections<All> =>
+  connectThread(share, onFailure, { ...options, onEvent() {}, open: joinThread(share), closesLast: false })
 
 /**
  * The first read, write or checkpoint that fails with `store_failed` ends all writing, and `onFailure` is called with its error:
  * after a failed sync nobody knows what is on disk, and a damaged page spreads. With `closesLast`, this thread also ends the
  * connection that writes.
  */
-function connectThread(
+function connectThread<All extends Writes>(
   { path, identity, changes, checkedAtMs }: Omit<StoreShare, 'port'>,
-  onFailure: (error: AppError) => void,
+  onFailure: (error: EngineError) => void,
   { closesLast, ...options }: Omit<WriterOptions, 'onFailure'> & { readonly closesLast: boolean },
-) {
-  let failure: AppError | undefined
+): Connections<All> {
+  let failure: EngineError | undefined
   let closing: Promise<void> | undefined
 
   const recordFailure = (error: unknown) => {
-    if (!(error instanceof AppError) || error.kind !== 'store_failed' || failure !== undefined) return
+    if (!(error instanceof EngineError) || error.kind !== 'store_failed' || failure !== undefined) return
     failure = error
     void writer.fail(error)
     onFailure(error)
@@ -60,14 +79,16 @@ function connectThread(
   const reader = openReader(path)
   // A thread starts a moment after the store was opened.
   if (fileIdentity(path) !== identity) throw movedAway(path)
-  const { monotonicMs } = options
-  const writer = openWriter({ ...options, onFailure: recordFailure })
+  const { monotonicMs, othersSeenWithinMs } = options
+  const writer = openWriter<All>({ ...options, onFailure: recordFailure })
   const selectDataVersion = reader.prepare('pragma data_version')
   const dataVersion = () => selectDataVersion.values()[0]?.[0]
-  const versions = readVersions(changes, { checkedAtMs, requestCheck: writer.checkOthers, dataVersion, monotonicMs })
+  const requestCheck = writer.checkOthers
+  const readers = { checkedAtMs, requestCheck, dataVersion, monotonicMs, othersSeenWithinMs }
+  const versions = readVersions(changes, readers)
 
   const close = async () => {
-    await writer.refuse(new AppError('store_busy'))
+    await writer.refuse(new EngineError('store_busy'))
     // The last connection that closes brings the WAL into the database, unless it can only read.
     if (failure !== undefined) await writer.end(closesLast ? 'discard' : undefined)
     reader.close(true)
@@ -78,14 +99,13 @@ function connectThread(
   return {
     path,
     reader,
-    /** Runs a read. Rejects with an `AppError` if SQLite fails. */
     async read<T>(work: () => T): Promise<T> {
       // A request whose connection was cut may still read.
-      if (closing !== undefined) throw new AppError('store_busy')
+      if (closing !== undefined) throw new EngineError('store_busy')
       try {
         return work()
       } catch (cause) {
-        const error = toAppError(cause, path)
+        const error = toEngineError(cause, path)
         recordFailure(error)
         throw error
       }
@@ -93,7 +113,6 @@ function connectThread(
     writer,
     checkpointedAtMs: () => changes.checkpointedAtMs[0] ?? 0,
     versions,
-    /** Brings the WAL into the database and closes all. Further calls do nothing. */
     close(): Promise<void> {
       closing ??= close()
       return closing

@@ -1,7 +1,6 @@
 import { constants, Database, type SQLQueryBindings } from 'bun:sqlite'
 import { sleepSync } from 'bun'
-import type { Durability } from '../../domain/store.ts'
-import { storeUnusable } from '../../store/errors.ts'
+import { storeUnusable } from '../errors.ts'
 import { LOCK_MAX_WAIT_MS } from '../group-queue.ts'
 import { isLocked } from './errors.ts'
 import { fileIdentity } from './files/file-system.ts'
@@ -54,11 +53,14 @@ export function openLocked(
   throw storeUnusable(`The database ${path} is being replaced by another process: try again.`)
 }
 
-/** How durable a write to a file can be. */
-export type FileDurability = Exclude<Durability, 'storage'>
+/**
+ * How durable a successful write is. With `full` it is on disk. With `normal` it survives the end of the process, but a power loss may
+ * take all writes after some point.
+ */
+export type Durability = 'full' | 'normal'
 
 /** Opens a connection that writes to a file that is there. With durability `full` a commit returns after its sync. */
-export function openWriter(path: string, durability: FileDurability): Database {
+export function openWriter(path: string, durability: Durability): Database {
   const access = { readwrite: true, create: false, safeIntegers: true, strict: true }
   const db = openLocked(path, access, (opened) => opened.run('pragma journal_mode = wal'))
   db.run(`pragma busy_timeout = ${LOCK_MAX_WAIT_MS}`)
@@ -66,7 +68,7 @@ export function openWriter(path: string, durability: FileDurability): Database {
   // On macOS a sync reaches the disk only with this. Elsewhere it has no effect.
   db.run('pragma fullfsync = 1')
   db.run('pragma foreign_keys = on')
-  // SQLite overwrites deleted rows with zeros, so that nothing of a deleted user stays in the file.
+  // SQLite overwrites deleted rows with zeros, so that nothing that was deleted stays in the file.
   db.run('pragma secure_delete = on')
   // An automatic checkpoint would hide a failing sync. Ours does not.
   db.run('pragma wal_autocheckpoint = 0')

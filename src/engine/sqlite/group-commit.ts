@@ -1,11 +1,9 @@
-import { AppError, type ErrorKind } from '../../domain/error.ts'
-import { openQuota } from '../../store/sqlite/writing/quota.ts'
-import { type Call, createWrites, type Writes } from '../../store/sqlite/writing/writes.ts'
+import { EngineError, kindOf } from '../errors.ts'
 import type { WriteResults } from '../group-queue.ts'
 import { checkpoints } from './checkpoints.ts'
 import { prepareCommit } from './commit.ts'
-import { type FileDurability, openWriter } from './driver.ts'
-import { isLocked, isRefusedWrite, toAppError } from './errors.ts'
+import { type Durability, openWriter } from './driver.ts'
+import { isLocked, isRefusedWrite, toEngineError } from './errors.ts'
 import { fileIdentity } from './files/file-system.ts'
 import { movedAway, watchFiles } from './files/moved-files.ts'
 import {
@@ -17,15 +15,17 @@ import {
   type Report,
   toFailure,
 } from './messages.ts'
-import { announceChanges, type Changes, type CheckTime } from './versions.ts'
+import type { Call, Program, Writes } from './program.ts'
+import { addChange, announceChanges, type ChangedSlots, type Changes, type CheckTime } from './versions.ts'
 
-/** What the connection that writes needs to know. */
+/** What the connection that writes needs to know. It is plain data, which a message to another thread can have. */
 export interface GroupCommitOptions {
   readonly path: string
   /** The identity of the file that the store has opened. Writes to another file at the path would be lost. */
   readonly identity: string
-  readonly durability: FileDurability
-  readonly quotaPlants?: number | undefined
+  readonly durability: Durability
+  /** The settings of the program. */
+  readonly settings: unknown
   /** Announces here what a commit changes, its own or another process's. */
   readonly changes: Changes
 }
@@ -39,30 +39,28 @@ export interface Client {
 /** A group of writes of a client. */
 type Asked = Extract<Message, { group: unknown }> & { readonly client: Client }
 
-/**
- * Opens the connection that writes. Returns a function that takes messages. The groups among them share a commit. Throws SQLite's
- * error, or an error that says that the file was moved.
- */
-export function openGroupCommit(options: GroupCommitOptions, report: (report: Report) => void) {
-  const { path, changes } = options
-  const watched = openWatched(options)
-  const { writer, quota } = watched
-  const announced = announceChanges(writer, changes, quota?.forget)
-  const commitGroups = groupTransaction(watched, announced, options)
-  const onWhole = () => void changes.checkpointedAtMs.fill(Date.now())
-  const wal = checkpoints(writer, (error) => toAppError(error, path), onWhole)
-  /** The small groups since the last look at the size of the WAL. */
-  let smallGroups = 0
-  /** After it no write begins. A group may be on its way already when a checkpoint fails. */
-  let failure: Failure | undefined
+/** Takes the messages of clients, in their order. The groups among them share a commit. */
+export type TakeMessages = (received: readonly (readonly [Client, Message])[]) => void
 
-  const fail = (found: Failure, tell = report): Failure => {
-    if (found.kind === 'store_failed' && failure === undefined) {
-      failure = { ...found, outcomeIsUnknown: false }
-      tell({ failure: found })
-    }
-    return found
-  }
+/**
+ * Opens the connection that writes. `report` is called with what nobody has asked for. Throws SQLite's error, or an error that says
+ * that the file was moved.
+ */
+export function openGroupCommit(
+  program: Program,
+  options: GroupCommitOptions,
+  report: (report: Report) => void,
+): TakeMessages {
+  const { path, changes } = options
+  const watched = openWatched(program, options)
+  const { writer } = watched
+  const announced = announceChanges(writer, changes, watched.forget)
+  const commitGroups = groupTransaction(program, watched, announced, options)
+  const onWhole = () => void changes.checkpointedAtMs.fill(Date.now())
+  const wal = checkpoints(writer, (error) => toEngineError(error, path), onWhole)
+  const kept = keepFailure(report)
+  const checkpointIfDue = dueCheckpoints(program, wal, kept, report)
+
   const checkOthers = ({ checkedAtMs }: Client, nowMs: number) => {
     try {
       announced.checkOthers(checkedAtMs, nowMs)
@@ -81,26 +79,15 @@ export function openGroupCommit(options: GroupCommitOptions, report: (report: Re
       return 'done'
     } catch (error) {
       // Only who has given the order is told. The writes before it are done, but the WAL may keep what they have deleted.
-      return { failure: { ...fail(toFailure(error), () => {}), outcomeIsUnknown: order === 'truncate' } }
-    }
-  }
-  /** Brings a WAL that has grown into the database. */
-  const checkpointIfDue = ([asked, another]: readonly Asked[]) => {
-    if (another === undefined && isSmall(asked?.group ?? []) && ++smallGroups < SMALL_GROUPS_MAX) return
-    smallGroups = 0
-    try {
-      const event = wal.runIfDue()
-      if (event !== undefined) report({ event })
-    } catch (error) {
-      fail(toFailure(error))
+      return { failure: { ...kept.keep(toFailure(error)), outcomeIsUnknown: order === 'truncate' } }
     }
   }
   const commitAsked = (asked: readonly Asked[]) => {
     let answers: readonly Committed[] | { readonly failure: Failure }
     try {
-      answers = failure === undefined ? commitGroups(asked) : { failure }
+      answers = kept.failure === undefined ? commitGroups(asked) : { failure: kept.failure }
     } catch (error) {
-      answers = { failure: fail(toFailure(error)) }
+      answers = { failure: kept.report(toFailure(error)) }
     }
     for (const [index, { client }] of asked.entries())
       client.port.postMessage('failure' in answers ? answers : (answers[index] as Committed))
@@ -108,12 +95,12 @@ export function openGroupCommit(options: GroupCommitOptions, report: (report: Re
     checkpointIfDue(asked)
   }
 
-  return (received: readonly (readonly [Client, Message])[]): void => {
+  return (received) => {
     const asked: Asked[] = []
     for (const [client, message] of received) {
       if ('group' in message) asked.push({ client, ...message })
       else if ('checkOthersAtMs' in message) checkOthers(client, message.checkOthersAtMs)
-      else if ('failure' in message) fail(message.failure)
+      else if ('failure' in message) kept.report(message.failure)
       else {
         // A client gets its answers in the order of its messages.
         if (asked.length > 0) commitAsked(asked.splice(0))
@@ -124,34 +111,69 @@ export function openGroupCommit(options: GroupCommitOptions, report: (report: Re
   }
 }
 
-/** So many lone creates and puts of short plants together write less than a MiB to the WAL. */
-const SMALL_GROUPS_MAX = 32
-const SMALL_PLANT_LENGTH = 1024
+/** Keeps the first failure of the store. After it no write begins: a group may be on its way already when a checkpoint fails. */
+function keepFailure(report: (report: Report) => void) {
+  const kept = {
+    failure: undefined as Failure | undefined,
+    keep(found: Failure): Failure {
+      if (found.kind === 'store_failed') kept.failure ??= { ...found, outcomeIsUnknown: false }
+      return found
+    },
+    /** Keeps a failure, and reports it if it is the first one. */
+    report(found: Failure): Failure {
+      const hadFailed = kept.failure !== undefined
+      if (kept.keep(found).kind === 'store_failed' && !hadFailed) report({ failure: found })
+      return found
+    },
+  }
+  return kept
+}
 
-/** After a lone create or put, to ask for the size of the WAL would take 17 µs of the 280 µs. */
-const isSmall = ([call, another]: readonly Call[]): boolean =>
-  (call?.[0] === 'createPlant' || call?.[0] === 'putPlant') &&
-  another === undefined &&
-  call.join('').length <= SMALL_PLANT_LENGTH
+/** So many small writes together add less than a MiB to the WAL. After a lone one, to ask for its size would take 17 µs of 280 µs. */
+const SMALL_GROUPS_MAX = 32
+
+/** Returns a function that brings a WAL that has grown into the database, after the commit of some groups. */
+function dueCheckpoints(
+  program: Program,
+  wal: ReturnType<typeof checkpoints>,
+  kept: ReturnType<typeof keepFailure>,
+  report: (report: Report) => void,
+) {
+  /** The lone small writes since the last look at the size of the WAL. */
+  let smallGroups = 0
+
+  return ([asked, anotherGroup]: readonly Asked[]) => {
+    const [call, another] = asked?.group ?? []
+    const isLone = anotherGroup === undefined && another === undefined
+    if (isLone && call !== undefined && program.isSmall(call) && ++smallGroups < SMALL_GROUPS_MAX) return
+    smallGroups = 0
+    try {
+      const event = wal.runIfDue()
+      if (event !== undefined) report({ event })
+    } catch (error) {
+      kept.report(toFailure(error))
+    }
+  }
+}
 
 /** Opens the connection, and watches whether its files stay at their paths. */
-function openWatched({ path, identity, durability, quotaPlants }: GroupCommitOptions) {
+function openWatched(program: Program, { path, identity, durability, settings }: GroupCommitOptions) {
   if (fileIdentity(path) !== identity) throw movedAway(path)
   const { opened, areMoved } = watchFiles(path, () => {
     const writer = openWriter(path, durability)
     // The queue waits for locks, so that this thread can do other things meanwhile.
     writer.run('pragma busy_timeout = 0')
-    const quota = quotaPlants === undefined ? undefined : openQuota(writer, quotaPlants)
-    return { writer, quota, writes: createWrites(writer, quota) }
+    return { writer, ...program.open(writer, settings) }
   })
   return { ...opened, areMoved }
 }
 
 /**
- * Returns a function that commits groups, or nothing of them. It returns the answer to each. It throws an `AppError` if SQLite fails.
+ * Returns a function that commits groups, or nothing of them. It returns the answer to each. It throws an `EngineError` if SQLite fails.
  */
 function groupTransaction(
-  { writer, quota, writes, areMoved }: ReturnType<typeof openWatched>,
+  program: Program,
+  { writer, forget, writes, areMoved }: ReturnType<typeof openWatched>,
   announced: ReturnType<typeof announceChanges>,
   { path }: GroupCommitOptions,
 ) {
@@ -163,13 +185,14 @@ function groupTransaction(
       begin.run()
       for (const { client, nowMs } of asked) announced.checkOthers(client.checkedAtMs, nowMs)
       const answers: Committed[] = []
+      const changed: ChangedSlots = new Map()
       let count = 0
       for (const { group } of asked) {
-        const results = callAll(writes, group)
+        const results = callAll(program, writes, group, changed)
         answers.push({ writes: 0, commitMs: 0, ...(results !== undefined && { results }) })
         count += group.length
       }
-      const changed = announced.begin(asked, answers)
+      announced.begin(changed)
       const startMs = performance.now()
       try {
         commit()
@@ -177,31 +200,41 @@ function groupTransaction(
         announced.end(changed)
       }
       const commitMs = performance.now() - startMs
-      if (areMoved()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: movedAway(path) })
+      if (areMoved()) throw new EngineError('store_failed', { outcomeIsUnknown: true, cause: movedAway(path) })
       return answers.with(0, { ...(answers[0] as Committed), writes: count, commitMs })
     } catch (cause) {
       if (writer.inTransaction) writer.run('rollback')
-      quota?.forget()
-      const error = toAppError(cause, path)
+      forget()
+      const error = toEngineError(cause, path)
       // The disk refused the group but then took a file, so somebody may have made room in between.
-      const mayHaveRoom = error instanceof AppError && error.kind === 'store_failed' && isRefusedWrite(error.cause)
+      const mayHaveRoom = error instanceof EngineError && error.kind === 'store_failed' && isRefusedWrite(error.cause)
       if (isRepeated || !mayHaveRoom) throw error
       return commitGroups(asked, true)
     }
   }
 }
 
-/** Calls the writes of a group. Returns nothing if all of them were done and returned nothing. */
-function callAll(writes: Writes, group: readonly Call[]): WriteResults | undefined {
-  const refused: [index: number, kind: ErrorKind, message: string][] = []
+/**
+ * Calls the writes of a group, and adds to `changed` what they change. Returns nothing if all of them were done and returned nothing.
+ */
+function callAll(
+  program: Program,
+  writes: Writes,
+  group: readonly Call[],
+  changed: ChangedSlots,
+): WriteResults | undefined {
+  const refused: [index: number, kind: string, message: string][] = []
   const returned: [index: number, value: unknown][] = []
-  for (const [index, [name, ...args]] of group.entries()) {
+  for (const [index, call] of group.entries()) {
+    const [name, ...args] = call
     try {
-      const value = Reflect.apply(writes[name], undefined, args)
+      const value = Reflect.apply(writes[name] as (...args: readonly unknown[]) => unknown, undefined, args)
       if (value !== undefined) returned.push([index, value])
+      addChange(changed, program.invalidates(call))
     } catch (error) {
-      if (!(error instanceof AppError)) throw error
-      refused.push([index, error.kind, error.message])
+      const kind = kindOf(error)
+      if (kind === undefined) throw error
+      refused.push([index, kind, (error as Error).message])
     }
   }
   return refused.length === 0 && returned.length === 0 ? undefined : { refused, returned }

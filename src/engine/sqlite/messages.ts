@@ -1,7 +1,7 @@
-import { AppError, type ErrorKind } from '../../domain/error.ts'
-import type { StoreEvent } from '../../store/engine.ts'
-import type { Call } from '../../store/sqlite/writing/writes.ts'
+import { EngineError } from '../errors.ts'
 import type { WriteResults } from '../group-queue.ts'
+import type { EngineEvent } from '../observer.ts'
+import type { Call } from './program.ts'
 
 /**
  * A message to the thread that writes, as JSON: a text travels between threads for a third of the CPU time of an object. The
@@ -22,10 +22,10 @@ export type Message =
  */
 export type Order = 'truncate' | 'close' | 'discard'
 
-/** Why a group, an order or a checkpoint failed. It is plain data, because an `AppError` does not survive the way between threads. */
+/** Why a group, an order or a checkpoint failed. It is plain data, because an `EngineError` does not survive the way between threads. */
 export interface Failure {
   /** `bug` if the error does not come from the database. */
-  readonly kind: ErrorKind
+  readonly kind: string
   readonly outcomeIsUnknown: boolean
   readonly reason: string
 }
@@ -44,17 +44,17 @@ export interface Committed {
 }
 
 /** What the thread that opened the store is told without having asked: the first failure, and what a checkpoint found. */
-export type Report = { readonly failure: Failure } | { readonly event: StoreEvent }
+export type Report = { readonly failure: Failure } | { readonly event: EngineEvent }
 
 /** A message from the thread that writes. */
 export type Sent = Answer | { readonly report: Report }
 
 /** Makes plain data of an error. */
 export function toFailure(error: unknown): Failure {
-  if (!(error instanceof AppError)) return { kind: 'bug', outcomeIsUnknown: false, reason: Bun.inspect(error) }
+  if (!(error instanceof EngineError)) return { kind: 'bug', outcomeIsUnknown: false, reason: Bun.inspect(error) }
   return { kind: error.kind, outcomeIsUnknown: error.outcomeIsUnknown, reason: String(error.cause) }
 }
 
-/** Makes an error of a failure: an `AppError`, or another error if it is a bug. */
+/** Makes an error of a failure: an `EngineError`, or another error if it is a bug. */
 export const toError = ({ kind, outcomeIsUnknown, reason }: Failure): Error =>
-  kind === 'bug' ? new Error(reason) : new AppError(kind, { outcomeIsUnknown, cause: reason })
+  kind === 'bug' ? new Error(reason) : new EngineError(kind, { outcomeIsUnknown, cause: reason })

@@ -1,65 +1,87 @@
 import type { Database } from 'bun:sqlite'
-import { orUndefined } from '../../domain/error.ts'
-import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
-import { OTHERS_SEEN_WITHIN_MS, type Store, type Version } from '../../domain/store.ts'
-import { type Call, CHANGES } from '../../store/sqlite/writing/writes.ts'
-import type { WriteResults } from '../group-queue.ts'
+import { orUndefined } from '../errors.ts'
+import type { Change } from './program.ts'
 
 /*
- * How the caches of a server know whether an answer is still true. There are slots: one for each hash of a user's id, and one for
- * all tokens. The thread that writes raises `begun` of a slot before a commit that changes it, and sets
- * `ended` to `begun` after the commit. A reader takes a version only while both are equal. The version it takes before a read
- * stays valid for as long as `begun` and `epoch` stay the same.
+ * How a thread that has cached what it read knows whether that is still true. There are slots: one for each hash of an owner's id,
+ * and one for what all owners share. Before each commit, the connection that writes raises `begun` of the slots that the commit
+ * changes, because from then on a reader may see the change. After the commit it sets `ended` to `begun`. In between nobody knows
+ * which of both states a reader sees, so a version is taken only while both are equal. A thread takes the version before it reads,
+ * and what it reads is true for as long as the version stays the same.
  *
  * SQLite itself tells about other processes: `pragma data_version` of the connection that writes changes with their commits
  * only (https://sqlite.org/pragma.html#pragma_data_version). Nobody knows what such a commit has changed, so it raises `epoch`.
  * A version is `begun` plus `KNOWN_CHANGES` for each epoch. It only grows, and the next epoch is past all known changes.
  */
 
-const USER_SLOTS = 1024
+/** What a reader takes before a read, and compares after it. */
+export type Version = number
+
+const OWNER_SLOTS = 1024
 /**
- * So many of the latest changes of a slot are known by the lowest id that they created. With 4, and 10 000 users who share the
+ * So many of the latest changes of a slot are known by the lowest id that they changed. With 4, and 10 000 owners who share the
  * slots, 7 % of the lists of a mixed load were read again.
  */
 const KNOWN_CHANGES = 32
-/** The lowest id of a change that is more than creates. */
-const ANY_ID = INT64_MIN
-const TOKENS = USER_SLOTS
-const SLOTS = USER_SLOTS + 1
+/** The lowest id of a change that may be of any row. */
+const ANY_ID = -(2n ** 63n)
+const HIGHEST_ID = 2n ** 63n - 1n
+const SHARED = OWNER_SLOTS
+const SLOTS = OWNER_SLOTS + 1
 
-/** After this time a server looks again for commits of other processes, if requests come. */
-export const CHECK_AFTER_MS = OTHERS_SEEN_WITHIN_MS * 0.4
+/** After this part of the time within which others are to be seen, a reader has the thread look again, if it is asked anything. */
+export const CHECK_AFTER = 0.4
 
-/** What the thread that writes shares with the threads that read. */
-export type Changes = ReturnType<typeof shareChanges>
+type Numbers = Int32Array<SharedArrayBuffer>
+type BigNumbers = BigInt64Array<SharedArrayBuffer>
+
+/** What the thread that writes shares with the threads that read. All of it lies in shared memory. */
+export interface Changes {
+  readonly begun: Numbers
+  readonly ended: Numbers
+  /** Of the latest changes of each slot, the lowest id that they changed, or `ANY_ID`. */
+  readonly lowestIds: BigNumbers
+  readonly epoch: Numbers
+  /** How many messages the thread that writes was sent. It may wait for a change. */
+  readonly posted: Numbers
+  /** The Unix time at which a checkpoint last brought the whole WAL into the database, or at which the store was opened. */
+  readonly checkpointedAtMs: Float64Array<SharedArrayBuffer>
+}
 
 /** When the last completed check for other processes was asked for, in whole milliseconds of the clock of the reader who asked. */
-export type CheckTime = BigInt64Array<SharedArrayBuffer>
+export type CheckTime = BigNumbers
+
+const shareNumbers = (length: number): Numbers =>
+  new Int32Array(new SharedArrayBuffer(length * Int32Array.BYTES_PER_ELEMENT))
+const shareBigNumbers = (length: number): BigNumbers =>
+  new BigInt64Array(new SharedArrayBuffer(length * BigInt64Array.BYTES_PER_ELEMENT))
 
 /** Nothing has changed yet. */
-export const shareChanges = () => ({
-  begun: new Int32Array(new SharedArrayBuffer(SLOTS * Int32Array.BYTES_PER_ELEMENT)),
-  ended: new Int32Array(new SharedArrayBuffer(SLOTS * Int32Array.BYTES_PER_ELEMENT)),
-  /** Of the latest changes of each slot, the lowest id that they created, or `ANY_ID`. */
-  lowestIds: new BigInt64Array(new SharedArrayBuffer(SLOTS * KNOWN_CHANGES * BigInt64Array.BYTES_PER_ELEMENT)),
-  epoch: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
-  /** How many messages the thread that writes was sent. It may wait for a change. */
-  posted: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
-  /** The Unix time at which a checkpoint last brought the whole WAL into the database, or at which the store was opened. */
+export const shareChanges = (): Changes => ({
+  begun: shareNumbers(SLOTS),
+  ended: shareNumbers(SLOTS),
+  lowestIds: shareBigNumbers(SLOTS * KNOWN_CHANGES),
+  epoch: shareNumbers(1),
+  posted: shareNumbers(1),
   checkpointedAtMs: new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT)).fill(Date.now()),
 })
 
 /** No check is recent. Each reader has a time of its own, because each thread has a clock of its own. It starts at 0. */
-export const shareCheckTime = (): CheckTime =>
-  new BigInt64Array(new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT)).fill(BigInt(-OTHERS_SEEN_WITHIN_MS))
+export const shareCheckTime = (): CheckTime => shareBigNumbers(1).fill(BigInt(Number.MIN_SAFE_INTEGER))
 
-type Groups = readonly { readonly group: readonly Call[] }[]
+/** The slots that the writes of a transaction change, with the lowest id that they change there. */
+export type ChangedSlots = Map<number, bigint>
 
-/** The results of the groups, in the same order. */
-type Answers = readonly { readonly results?: WriteResults }[]
-
-/** The slots that groups change, with the lowest id that they create there. */
-type ChangedSlots = ReadonlyMap<number, bigint>
+/** Adds what a write has changed. */
+export function addChange(slots: ChangedSlots, change: Change | undefined): void {
+  if (change === 'shared') slots.set(SHARED, ANY_ID)
+  else if (change === 'everything') for (let slot = 0; slot < SLOTS; slot++) slots.set(slot, ANY_ID)
+  else if (change !== undefined) {
+    const { owner, lowestId = ANY_ID } = change
+    const slot = owner % OWNER_SLOTS
+    if (lowestId <= (slots.get(slot) ?? HIGHEST_ID)) slots.set(slot, lowestId)
+  }
+}
 
 /** The side of the connection that writes. `onOthers` is called if another process has committed. */
 export function announceChanges(
@@ -82,43 +104,18 @@ export function announceChanges(
       dataVersion = found
       Atomics.store(checkedAtMs, 0, BigInt(Math.floor(askedAtMs)))
     },
-    /** Voids the versions of what groups have changed, before their commit. Returns what `end` needs. */
-    begin(groups: Groups, answers: Answers): ChangedSlots {
-      const slots = slotsOf(groups, answers)
+    /** Voids the versions of what a transaction has changed, before its commit. */
+    begin(slots: ChangedSlots): void {
       for (const [slot, lowestId] of slots) {
         Atomics.store(lowestIds, indexOf(slot, (Atomics.load(begun, slot) >>> 0) + 1), lowestId)
         Atomics.add(begun, slot, 1)
       }
-      return slots
     },
     /** After the commit, or its failure, versions can be taken again. */
     end(slots: ChangedSlots): void {
       for (const slot of slots.keys()) Atomics.store(ended, slot, Atomics.load(begun, slot))
     },
   }
-}
-
-type PlantCall = Extract<Call, readonly ['createPlant' | 'putPlant' | 'deletePlant', ...unknown[]]>
-
-function slotsOf(groups: Groups, answers: Answers): ChangedSlots {
-  const slots = new Map<number, bigint>()
-  for (const [at, { group }] of groups.entries()) {
-    const { refused = [], returned = [] } = answers[at]?.results ?? {}
-    const refusals = new Set(Array.from(refused, ([index]) => index))
-    const returns = new Map(returned)
-    for (const [index, call] of group.entries()) {
-      const changed = refusals.has(index) ? 'nothing' : CHANGES[call[0]]
-      if (changed === 'plants') {
-        const [name, user, id] = call as PlantCall
-        const slot = user % USER_SLOTS
-        // A put returns true if it made the plant.
-        const lowestId = name === 'createPlant' || returns.get(index) === true ? BigInt(id) : ANY_ID
-        if (lowestId <= (slots.get(slot) ?? INT64_MAX)) slots.set(slot, lowestId)
-      } else if (changed === 'tokens') slots.set(TOKENS, ANY_ID)
-      else if (changed === 'everything') for (let slot = 0; slot < SLOTS; slot++) slots.set(slot, ANY_ID)
-    }
-  }
-  return slots
 }
 
 /** The index of the lowest id of a change. A version after the change serves as well as `begun`, whatever the epoch. */
@@ -131,13 +128,26 @@ interface ReaderOptions {
   /** `pragma data_version` of the connection that reads: it changes with every commit. It throws if SQLite fails. */
   readonly dataVersion: () => unknown
   readonly monotonicMs: () => number
+  /** Within this time the versions show the commits of other processes. */
+  readonly othersSeenWithinMs: number
+}
+
+/** How a reader tells whether what it has read is still true. */
+export interface Versions {
+  /** The version of an owner's rows. `undefined` while a commit changes them. */
+  owner(owner: number): Version | undefined
+  /** The version of what all owners share. */
+  shared(): Version | undefined
+  /** Whether all changes of an owner's rows since a version were of rows above an id. */
+  hasOnlyGrown(owner: number, since: Version, above: bigint): boolean
 }
 
 /** The side of a reader. */
 export function readVersions(
   { begun, ended, lowestIds, epoch }: Changes,
-  { checkedAtMs, requestCheck, dataVersion, monotonicMs }: ReaderOptions,
-) {
+  { checkedAtMs, requestCheck, dataVersion, monotonicMs, othersSeenWithinMs }: ReaderOptions,
+): Versions {
+  const checkAfterMs = othersSeenWithinMs * CHECK_AFTER
   let checkedMs = Number.NEGATIVE_INFINITY
   let requestedMs = Number.NEGATIVE_INFINITY
   let versionAtRequest: unknown
@@ -145,7 +155,7 @@ export function readVersions(
   /** Takes over a completed check, and asks for another one if that is old. */
   const check = (nowMs: number) => {
     checkedMs = Math.max(checkedMs, Number(Atomics.load(checkedAtMs, 0)))
-    if (nowMs - Math.max(checkedMs, requestedMs) <= CHECK_AFTER_MS) return
+    if (nowMs - Math.max(checkedMs, requestedMs) <= checkAfterMs) return
     // The thread that writes finds the reason if SQLite fails.
     const found = orUndefined(dataVersion)
     // If nobody has committed since a check that is completed was requested, this is a check too. It saves waking the thread.
@@ -157,13 +167,13 @@ export function readVersions(
     requestedMs = Math.floor(nowMs)
     requestCheck(nowMs)
   }
-  /** Whether the versions show every commit of another process that is older than `OTHERS_SEEN_WITHIN_MS`. */
+  /** Whether the versions show every commit of another process that is older than `othersSeenWithinMs`. */
   const isChecked = (): boolean => {
     const nowMs = monotonicMs()
-    if (nowMs - checkedMs > CHECK_AFTER_MS) check(nowMs)
-    return nowMs - checkedMs < OTHERS_SEEN_WITHIN_MS
+    if (nowMs - checkedMs > checkAfterMs) check(nowMs)
+    return nowMs - checkedMs < othersSeenWithinMs
   }
-  /** The version that a number of changes of a slot makes. As unsigned numbers: a busy user reaches 2^31 changes within weeks. */
+  /** The version that a number of changes of a slot makes. As unsigned numbers: a busy owner reaches 2^31 changes within weeks. */
   const versionAt = (changes: number): Version => (Atomics.load(epoch, 0) >>> 0) * KNOWN_CHANGES + (changes >>> 0)
   const versionOf = (slot: number): Version | undefined => {
     if (!isChecked()) return undefined
@@ -172,10 +182,11 @@ export function readVersions(
     return isUnderWay ? undefined : versionAt(changes)
   }
   return {
-    plantsVersion: (user) => versionOf(user % USER_SLOTS),
-    hasOnlyGrown(user, since, above) {
+    owner: (owner) => versionOf(owner % OWNER_SLOTS),
+    shared: versionOf.bind(undefined, SHARED),
+    hasOnlyGrown(owner, since, above) {
       if (!isChecked()) return false
-      const slot = user % USER_SLOTS
+      const slot = owner % OWNER_SLOTS
       // A commit that is under way counts as a change, whether a reader can see it or not.
       const now = versionAt(Atomics.load(begun, slot))
       if (now < since || now - since >= KNOWN_CHANGES) return false
@@ -185,7 +196,5 @@ export function readVersions(
       // Meanwhile the thread that writes may have overwritten what the loop has read.
       return versionAt(Atomics.load(begun, slot)) - since < KNOWN_CHANGES
     },
-    tokensVersion: () => versionOf(TOKENS),
-    hasSameTokens: (_, since) => since === versionOf(TOKENS),
-  } satisfies Partial<Store>
+  }
 }

@@ -1,6 +1,7 @@
 import { receiveMessageOnPort } from 'node:worker_threads'
 import { type GroupCommitOptions, openGroupCommit } from './group-commit.ts'
 import type { Message } from './messages.ts'
+import type { Program } from './program.ts'
 import type { Line } from './share.ts'
 
 declare const self: Worker
@@ -8,25 +9,30 @@ declare const self: Worker
 /** A commit waits for other threads no longer than this, because the last one may have been a stall of the disk. */
 const WAIT_MAX_MS = 20
 
-const lines: Line[] = []
-let listen: ((line: Line) => void) | undefined
-
 /**
- * The entry point of the thread that writes, which writer.ts starts. The first message has the options, and each one the line of
- * another thread. When a message arrives, the writes that wait at all lines share one commit. It waits for the threads that had
- * writes in the last one, at most as long as that one took. Without it, threads take turns: the writes of 64 connections to two threads
- * come 18 to a commit instead of 26. To one thread, they come 32.
+ * Runs a program in this thread, which writes for all threads of its process from now on. `useThread` of writer.ts sends the first
+ * message, with the options, and with each message the line of another thread.
  */
-self.onmessage = ({ data: { options, line } }: MessageEvent<{ options: GroupCommitOptions; line: Line }>) => {
-  listen ??= open(options)
-  lines.push(line)
-  listen(line)
-  line.port.postMessage('done')
+export function runProgram(program: Program): void {
+  const lines: Line[] = []
+  let listen: ((line: Line) => void) | undefined
+
+  self.onmessage = ({ data: { options, line } }: MessageEvent<{ options: GroupCommitOptions; line: Line }>) => {
+    listen ??= open(program, options, lines)
+    lines.push(line)
+    listen(line)
+    line.port.postMessage('done')
+  }
 }
 
-/** Opens the connection. Returns a function that commits what comes at a line from now on. */
-function open(options: GroupCommitOptions) {
-  const commit = openGroupCommit(options, (report) => lines[0]?.port.postMessage({ report }))
+/**
+ * Opens the connection. Returns a function that commits what comes at a line from now on. When a message arrives, the writes that wait
+ * at all lines share one commit. It waits for the threads that had writes in the last commit, at most as long as that one took.
+ * Without it, threads take turns: the writes of 64 connections to two threads come 18 to a commit instead of 26. To one thread, they
+ * come 32.
+ */
+function open(program: Program, options: GroupCommitOptions, lines: readonly Line[]) {
+  const commit = openGroupCommit(program, options, (report) => lines[0]?.port.postMessage({ report }))
   const { posted } = options.changes
   let lastWriters: ReadonlySet<Line> = new Set()
   let lastMs = 0

@@ -1,24 +1,37 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
-import { AppError } from '../../domain/error.ts'
-import type { OpenOptions } from '../../store/engine.ts'
-import type { Call, Writes } from '../../store/sqlite/writing/writes.ts'
+import { EngineError } from '../errors.ts'
 import { type GroupOutcome, queueGroups } from '../group-queue.ts'
+import type { EngineEvent, EngineObserver } from '../observer.ts'
 import { type GroupCommitOptions, openGroupCommit } from './group-commit.ts'
 import { type Answer, type Failure, type Message, type Order, type Sent, toError, toFailure } from './messages.ts'
+import type { Call, Program, Writes } from './program.ts'
 import type { Line, StoreShare } from './share.ts'
 import { type Changes, shareCheckTime } from './versions.ts'
 
+/** What a thread that uses a store needs of its process. */
+export interface ThreadOptions {
+  /** How many threads of this process use the store, and share the limits of the queue of writes: 1 if left out. */
+  readonly threads?: number | undefined
+  /** Called for each group of writes, for the metrics. */
+  readonly observer?: EngineObserver | undefined
+  /** A clock that never jumps, in milliseconds. */
+  readonly monotonicMs: () => number
+  /** Within this time the thread sees what another process has changed in the same file. */
+  readonly othersSeenWithinMs: number
+}
+
 /** How a thread uses the connection that writes. */
-export interface WriterOptions
-  extends Required<Pick<OpenOptions, 'monotonicMs' | 'onEvent'>>,
-    Pick<OpenOptions, 'observer' | 'threads'> {
+export interface WriterOptions extends ThreadOptions {
   readonly open: OpenChannel
+  /** Called with each event that the operator should know of. */
+  readonly onEvent: (event: EngineEvent) => void
   /** Called with the error of each group and each checkpoint that fails, and once if the thread ends before it was closed. */
   readonly onFailure: (error: unknown) => void
 }
 
 /** The queue through which all writes of a thread pass. A transaction takes writes of all kinds, in their order. */
-export function openWriter({ open, monotonicMs, onFailure, onEvent, observer, threads }: WriterOptions) {
+export function openWriter<All extends Writes>(options: WriterOptions) {
+  const { open, monotonicMs, onFailure, onEvent, observer, threads } = options
   const connection = openConnection(open, { onFailure, onEvent })
 
   const perform = async (calls: readonly string[]): Promise<GroupOutcome> => {
@@ -33,7 +46,7 @@ export function openWriter({ open, monotonicMs, onFailure, onEvent, observer, th
     const error = toError(answer.failure)
     onFailure(error)
     // `onFailure` gets the cause of a failed store once. The errors of the writes do not repeat the cause.
-    throw kind === 'store_failed' ? new AppError(kind, { outcomeIsUnknown }) : error
+    throw kind === 'store_failed' ? new EngineError(kind, { outcomeIsUnknown }) : error
   }
   const { write, ...queue } = queueGroups({ perform: { only: perform }, observer, threads })
   /** Sends a message that has no answer. */
@@ -41,17 +54,17 @@ export function openWriter({ open, monotonicMs, onFailure, onEvent, observer, th
 
   return {
     ...queue,
-    /** Asks for a write. Rejects with an `AppError` if SQLite fails. */
-    write<C extends Call>(call: C) {
-      const content = JSON.stringify(call)
-      return write({ lane: 'only', content, textLength: content.length }) as Promise<ReturnType<Writes[C[0]]>>
+    /** Asks for a write. Rejects with an `EngineError` if SQLite fails. */
+    write<Name extends keyof All & string>(call: readonly [Name, ...Parameters<All[Name]>]) {
+      const content = JSON.stringify(call satisfies Call)
+      return write({ lane: 'only', content, textLength: content.length }) as Promise<ReturnType<All[Name]>>
     },
     /** Asks for a look for commits of other processes, and does not wait. */
     checkOthers: (nowMs: number) => tell({ checkOthersAtMs: nowMs }),
     /** Ends all writing, also that of other threads of this process. */
-    async fail(error: AppError): Promise<void> {
+    async fail(error: EngineError): Promise<void> {
       tell({ failure: toFailure(error) })
-      await queue.refuse(new AppError('store_failed'))
+      await queue.refuse(new EngineError('store_failed'))
     },
     /** Brings the WAL into the database and empties it, unless another process reads it. */
     emptyWal: () => connection.obey('truncate'),
@@ -78,7 +91,7 @@ function openConnection(open: OpenChannel, { onFailure, onEvent }: Pick<WriterOp
     // Nobody knows how far the thread came.
     ending = { kind: 'store_failed', outcomeIsUnknown: true, reason }
     for (const resolve of unanswered.splice(0)) resolve({ failure: ending })
-    onFailure(new AppError('store_failed', { cause: reason }))
+    onFailure(new EngineError('store_failed', { cause: reason }))
   }
   // The first answer comes unasked.
   const opened = new Promise<Answer>((resolve) => unanswered.push(resolve))
@@ -118,9 +131,9 @@ interface Channel {
 
 /** The connection that writes is in this thread. It throws SQLite's error if it cannot open the database. */
 export const openHere =
-  ({ checkedAtMs, ...options }: GroupCommitOptions & Pick<Line, 'checkedAtMs'>): OpenChannel =>
+  (program: Program, { checkedAtMs, ...options }: GroupCommitOptions & Pick<Line, 'checkedAtMs'>): OpenChannel =>
   (receive) => {
-    const commit = openGroupCommit(options, (report) => receive({ report }))
+    const commit = openGroupCommit(program, options, (report) => receive({ report }))
     const client = { checkedAtMs, port: { postMessage: receive } }
     receive('done')
     return { post: (message) => commit([[client, JSON.parse(message)]]), stop() {} }
@@ -143,10 +156,9 @@ export const joinThread =
     return { post: (message) => postTo(port, changes, message), stop: () => port.close() }
   }
 
-/** Starts a thread that writes. */
-export function startThread({ checkedAtMs, ...options }: GroupCommitOptions & Pick<Line, 'checkedAtMs'>) {
+/** A thread that has been started writes: it runs `runProgram`. */
+export function useThread(thread: Worker, { checkedAtMs, ...options }: GroupCommitOptions & Pick<Line, 'checkedAtMs'>) {
   const { port1: port, port2: ownPort } = new MessageChannel()
-  const thread = new Worker(new URL('./writer-thread.ts', import.meta.url).href)
   thread.postMessage({ options, line: { port, checkedAtMs } }, [port])
 
   const open: OpenChannel = (receive, onEnd) => {

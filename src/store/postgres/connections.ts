@@ -1,6 +1,7 @@
 import { AppError } from '../../domain/error.ts'
 import { queueGroups } from '../../engine/group-queue.ts'
 import type { OpenOptions } from '../engine.ts'
+import { throwFromEngine } from '../errors.ts'
 import { type Client, type ConnectionOptions, createClient, type Parameter } from './driver.ts'
 import { isRepeatable, REPEAT_MS, repeat, toAppError } from './errors.ts'
 import { openTokenChanges, type TokenChanges, watchTokens } from './versions.ts'
@@ -52,7 +53,7 @@ export function connect(connection: ConnectionOptions, options: OpenOptions) {
     async writePlant(plant: PlantWrite): Promise<boolean> {
       requirePrimary()
       const { kind, values = [], expected } = plant
-      const isMade = await queue.write({
+      const write = queue.write({
         lane: kind === 'delete' ? 'delete' : 'put',
         content: plant,
         textLength: [...values, ...(typeof expected === 'string' ? [] : expected)].join('').length,
@@ -60,6 +61,7 @@ export function connect(connection: ConnectionOptions, options: OpenOptions) {
         // After a write that finds certain values, others may find others.
         run: typeof expected === 'string' ? kind + expected : undefined,
       })
+      const isMade = await write.catch(throwFromEngine)
       return isMade === true
     },
     quotaPlants,

@@ -11,6 +11,7 @@ import {
 } from '../../domain/store.ts'
 import { NOBODY, type UserId } from '../../domain/token.ts'
 import { queueGroups, type WriteResults } from '../../engine/group-queue.ts'
+import { throwFromEngine } from '../errors.ts'
 import { deleteIf, mayMake, takePage, writeIf } from '../rows.ts'
 import { FIELD_COLUMNS } from '../tables.ts'
 import type { Connections } from './connections.ts'
@@ -50,7 +51,8 @@ export function plants({ read, writePlant, changeTokens, quotaPlants, observer }
   const makeUser = async ({ name, createdAtMs }: Exclude<PlantOwner, UserId>, { id, ...plant }: NewPlant) => {
     const values = valuesOf(plant)
     const content = { userName: name, createdAtMs, row: [id, ...values] }
-    const making = () => firstPlants.write({ lane: 'first', content, textLength: values.join('').length })
+    const making = () =>
+      firstPlants.write({ lane: 'first', content, textLength: values.join('').length }).catch(throwFromEngine)
     // `makeUsers` returns the user. With a quota of 0 no user is made.
     const user = (await (quotaPlants === 0 ? findUser(read, name) : making())) as FoundUser | undefined
     if (user === undefined && quotaPlants === 0) throw new AppError('quota_exceeded')

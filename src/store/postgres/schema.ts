@@ -1,6 +1,7 @@
 import { describeAddress, type PostgresAddress } from '../../domain/database-url.ts'
 import type { Durability } from '../../domain/store.ts'
-import { schemaTooNew, storeUnusable } from '../errors.ts'
+import { describeTooNew } from '../../engine/errors.ts'
+import { storeUnusable } from '../errors.ts'
 import type { Client } from './driver.ts'
 import { isConflict, repeat, sqlState } from './errors.ts'
 import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with { type: 'text' }
@@ -76,7 +77,7 @@ export function migrate(client: Client, address: PostgresAddress, mustExist: boo
   return repeat(MIGRATE_MS, isCreatedByOthers, async () => {
     const version = await schemaVersion(client)
     if (version === SCHEMA_VERSION) return false
-    if (version > SCHEMA_VERSION) throw schemaTooNew(database, version, SCHEMA_VERSION)
+    if (version > SCHEMA_VERSION) throw storeUnusable(describeTooNew(database, version, SCHEMA_VERSION))
     if (version === 0 && mustExist) {
       throw storeUnusable(`There is no plant store in ${database}: name the database that the server uses.`)
     }

@@ -3,13 +3,13 @@ import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
 import { type PlantRow, type StoredPlant, toPlant, valuesOf } from '../../domain/plant.ts'
 import { EMPTY_PAGE, type PlantOwner, type Store } from '../../domain/store.ts'
 import { NOBODY, type UserId } from '../../domain/token.ts'
-import type { Connections } from '../../engine/sqlite/connections.ts'
 import { deleteIf, takePage, writeIf } from '../rows.ts'
 import { FIELD_COLUMNS } from '../tables.ts'
+import type { Connections } from './connections.ts'
 import { findUser } from './lookups.ts'
 
 /** Plants in SQLite. */
-export function plants({ reader, read, writer: { write } }: Connections) {
+export function plants({ reader, read, write }: Connections) {
   const select = reader.prepare<PlantRow & Pick<StoredPlant, 'id'>, [UserId, bigint, number]>(
     `select id, ${FIELD_COLUMNS} from plants where user_id = ?1 and id >= ?2 order by id limit ?3`,
   )

@@ -1,11 +1,11 @@
 import { type NewToken, PAGE_ROWS, type Store } from '../../domain/store.ts'
 import type { Token } from '../../domain/token.ts'
-import type { Connections } from '../../engine/sqlite/connections.ts'
 import { fromRow, type Row, selectTokens } from '../rows.ts'
+import type { Connections } from './connections.ts'
 import { requireUser } from './lookups.ts'
 
 /** Tokens in SQLite, which has only the hash of each token's text. */
-export function tokens({ reader, read, writer: { write } }: Connections) {
+export function tokens({ reader, read, write }: Connections) {
   const selectByHash = reader.prepare<Row, [Uint8Array]>(`${selectTokens()} where hash = ?1`)
 
   return {

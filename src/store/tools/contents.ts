@@ -1,19 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { storeUnusable } from '../errors.ts'
-import { TABLES, type Table, toText } from '../tables.ts'
+import { type Counts, TABLES, type Table, toText } from '../tables.ts'
 
 /** The values of a row's columns. */
 export type Row = readonly (bigint | string | Uint8Array | null)[]
 
 /** A batch of rows ends with the row that reaches one of these limits. The length of its text is in characters or bytes. */
 export const BATCH = { rows: 2000, textLength: 256 * 1024 } as const
-
-/** The number of rows of each table. */
-export type Counts = Readonly<Record<Table, number>>
-
-/** Counts the rows of each table, in the order of `TABLES`. */
-export const selectCounts = (schema: string): string =>
-  `select ${TABLES.map((table) => `(select count(*) from ${schema}.${table}) as ${table}`).join(', ')}`
 
 /** What a store holds at one moment. */
 export interface Contents {

@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
-import { MIGRATIONS, migrate, requireSafeSqlite, SCHEMA_VERSION } from '../../../src/engine/sqlite/migrate.ts'
+import { migrate, requireSafeSqlite } from '../../../src/engine/sqlite/migrate.ts'
+import { MIGRATIONS, PLANT_FORMAT, SCHEMA_VERSION } from '../../../src/store/sqlite/format.ts'
 import { createUser } from '../../store/fixtures.ts'
 import { makeDatabaseFolder, openForTest, queryAll, runSql } from '../../store/sqlite/files.ts'
 
@@ -13,7 +14,7 @@ test('a migration that fails leaves nothing, and the next start does it once the
   runSql(files.path, `pragma application_id = ${OURS}`, 'create table plants (text)')
   {
     using writer = new Database(files.path, { readwrite: true })
-    expect(() => migrate(writer, files.path)).toThrow('table plants already exists')
+    expect(() => migrate(writer, files.path, PLANT_FORMAT)).toThrow('table plants already exists')
   }
   expect(queryAll(files.path, SCHEMA)).toEqual([['plants']])
   expect(queryAll(files.path, VERSIONS)).toEqual([[0n, BigInt(OURS)]])
@@ -53,7 +54,7 @@ test('a database that a newer executable migrates after our inspection is refuse
   runSql(files.path, `pragma user_version = ${SCHEMA_VERSION + 1}`)
   using writer = new Database(files.path, { readwrite: true })
 
-  expect(() => migrate(writer, files.path)).toThrow(`has schema version ${SCHEMA_VERSION + 1}`)
+  expect(() => migrate(writer, files.path, PLANT_FORMAT)).toThrow(`has schema version ${SCHEMA_VERSION + 1}`)
   expect(queryAll(files.path, SCHEMA)).toEqual([])
 })
 

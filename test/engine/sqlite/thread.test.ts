@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { OTHERS_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
 import { fileIdentity } from '../../../src/engine/sqlite/files/file-system.ts'
 import { shareChanges, shareCheckTime } from '../../../src/engine/sqlite/versions.ts'
-import { openWriter, startThread } from '../../../src/engine/sqlite/writer.ts'
+import { openWriter, useThread } from '../../../src/engine/sqlite/writer.ts'
+import type { Writes } from '../../../src/store/sqlite/writing/writes.ts'
 import { FERN, listIds, newToken } from '../../store/fixtures.ts'
 import { rejectionOf } from '../../store/rejection.ts'
 import { makeDatabase, makeDatabaseFolder, openForTest, openWithUser } from '../../store/sqlite/files.ts'
@@ -153,8 +155,16 @@ async function openWithPlant() {
 function openThread(path: string) {
   const failures: unknown[] = []
   const onFailure = (error: unknown) => void failures.push(error)
-  const options = { path, identity: fileIdentity(path), durability: 'full', changes: shareChanges() } as const
-  const { open } = startThread({ ...options, checkedAtMs: shareCheckTime() })
-  const writer = openWriter({ open, monotonicMs: () => 0, onFailure, onEvent() {} })
+  const options = {
+    path,
+    identity: fileIdentity(path),
+    durability: 'full',
+    settings: {},
+    changes: shareChanges(),
+  } as const
+  const thread = new Worker(new URL('../../../src/store/sqlite/writer-thread.ts', import.meta.url).href)
+  const { open } = useThread(thread, { ...options, checkedAtMs: shareCheckTime() })
+  const times = { monotonicMs: () => 0, othersSeenWithinMs: OTHERS_SEEN_WITHIN_MS }
+  const writer = openWriter<Writes>({ open, ...times, onFailure, onEvent() {} })
   return { writer, failures }
 }

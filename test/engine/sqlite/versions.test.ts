@@ -2,18 +2,22 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import type { AppError } from '../../../src/domain/error.ts'
 import { valuesOf } from '../../../src/domain/plant.ts'
-import { OTHERS_SEEN_WITHIN_MS, type Version } from '../../../src/domain/store.ts'
+import { OTHERS_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
 import { openReader } from '../../../src/engine/sqlite/driver.ts'
 import { migrate } from '../../../src/engine/sqlite/migrate.ts'
 import {
+  addChange,
   announceChanges,
-  CHECK_AFTER_MS,
+  CHECK_AFTER,
+  type ChangedSlots,
   readVersions,
   shareChanges,
   shareCheckTime,
+  type Version,
 } from '../../../src/engine/sqlite/versions.ts'
 import { NO_PLANT } from '../../../src/store/rows.ts'
-import { type Call, createWrites } from '../../../src/store/sqlite/writing/writes.ts'
+import { PLANT_FORMAT } from '../../../src/store/sqlite/format.ts'
+import { type Call, createWrites, PLANT_STORE } from '../../../src/store/sqlite/writing/writes.ts'
 import { makeDatabaseFolder, makeWithWriter } from '../../store/sqlite/files.ts'
 import { type Random, randomNumbers, seedsOf } from '../../support/random.ts'
 
@@ -55,7 +59,7 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
   const pickId = () => random(random(2) === 0 ? LISTED_IDS : IDS)
   const pickUser = () => USERS[random(USERS.length)] as number
   const writer = makeWithWriter(path)
-  migrate(writer, path)
+  migrate(writer, path, PLANT_FORMAT)
   for (const user of USERS)
     writer.run('insert into users (id, name, created_at_ms) values (?1, ?2, 0)', [user, `u${user}`])
   const other = new Database(path)
@@ -63,7 +67,7 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
   let nowMs = 0
   const changes = shareChanges()
   for (const counters of [changes.begun, changes.ended]) counters.fill(changesBefore)
-  const announced = announceChanges(writer, changes)
+  const announced = announceChanges(writer, changes, () => {})
   const writes = createWrites(writer)
   const readers = Array.from({ length: READERS }, (_, number) => {
     const db = openReader(path)
@@ -80,6 +84,7 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
       requestCheck: (askedAtMs) => requests.push(askedAtMs),
       dataVersion: () => selectDataVersion.values()[0]?.[0],
       monotonicMs,
+      othersSeenWithinMs: OTHERS_SEEN_WITHIN_MS,
     })
     return { db, select, checkedAtMs, requests, monotonicMs, versions, cache: new Map<number, CachedList>() }
   })
@@ -124,27 +129,28 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
     const name = `${history.length}`
     const values = valuesOf({ name })
     const changes = new Map<bigint, string | undefined>()
-    const returned: [number, unknown][] = []
-    const refused: [number, 'precondition_failed'][] = []
+    const changed: ChangedSlots = new Map()
+    const refused = new Set<number>()
     const group = [...ids].map((id, index): Call => {
       const isThere = hasPlant(user, id)
       const kind = random(4)
       // A put with this condition is refused.
-      if (kind === 0) refused.push([index, 'precondition_failed'])
+      if (kind === 0) refused.add(index)
       else changes.set(id, kind === 1 || !isThere ? name : undefined)
       if (kind <= 1) return ['putPlant', user, `${id}`, values, kind === 1 ? 'any' : NO_PLANT]
       return isThere ? ['deletePlant', user, `${id}`] : ['createPlant', user, `${id}`, ...values]
     })
-    for (const [index, [name, ...values]] of group.entries()) {
+    for (const [index, call] of group.entries()) {
+      const [name, ...values] = call
       try {
-        returned.push([index, Reflect.apply(writes[name], undefined, values)])
+        Reflect.apply(writes[name], undefined, values)
+        addChange(changed, PLANT_STORE.invalidates(call))
       } catch (error) {
-        expect<unknown[]>(refused).toContainEqual([index, (error as AppError).kind])
+        expect([refused.has(index), (error as AppError).kind]).toEqual([true, 'precondition_failed'])
       }
     }
     yield
-    const results = { refused, returned: returned.filter(([, value]) => value !== undefined) }
-    const changed = announced.begin([{ group }], [{ results }])
+    announced.begin(changed)
     yield
     if (random(10) === 0) writer.run('rollback')
     else {
@@ -163,7 +169,7 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
   function* list(): Generator<void> {
     const user = pickUser()
     const { select, versions, cache } = pickReader()
-    const version = versions.plantsVersion(user)
+    const version = versions.owner(user)
     const cached = cache.get(user)
     const isSame = version !== undefined && cached?.version === version
     const isStill = isSame || (cached?.next !== undefined && versions.hasOnlyGrown(user, cached.version, cached.next))
@@ -253,7 +259,7 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
   }
 }
 
-describe('versions of plants', () => {
+describe('versions of what was read', () => {
   test.each([
     ['from the beginning', 0],
     ['over 2^31 changes', 2 ** 31 - 200],
@@ -281,16 +287,17 @@ describe('versions of plants', () => {
       requestCheck: (askedAtMs) => requests.push(askedAtMs),
       dataVersion: () => undefined,
       monotonicMs: () => nowMs,
+      othersSeenWithinMs: OTHERS_SEEN_WITHIN_MS,
     })
     const completeCheck = () => Atomics.store(checkedAtMs, 0, BigInt(nowMs))
-    nowMs = CHECK_AFTER_MS + 1
+    nowMs = CHECK_AFTER * OTHERS_SEEN_WITHIN_MS + 1
     completeCheck()
-    expect(versions.tokensVersion()).toBeNumber()
+    expect(versions.shared()).toBeNumber()
 
     nowMs = 50 * 86_400_000
 
-    expect([versions.tokensVersion(), versions.tokensVersion(), requests]).toEqual([undefined, undefined, [nowMs]])
+    expect([versions.shared(), versions.shared(), requests]).toEqual([undefined, undefined, [nowMs]])
     completeCheck()
-    expect(versions.tokensVersion()).toBeNumber()
+    expect(versions.shared()).toBeNumber()
   })
 })

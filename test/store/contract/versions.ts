@@ -52,12 +52,15 @@ export function versionsContract({ test, othersSeenWithinMs }: TestedStore): voi
       await until('the store knows again', () => before === undefined || store.plantsVersion(me))
       const hasGrown = [5n, 6n, 7n, 9n, INT64_MAX].map((above) => store.hasOnlyGrown(me, before ?? 0, above))
       expect(hasGrown).toEqual([before !== undefined, false, false, false, false])
-      // A delete may have taken the plant that followed, and a put may have replaced any.
-      const changes = [() => store.putPlant(me, { id: 10n, name: 'Moss' }), () => store.deletePlant(me, 10n)]
-      for (const change of changes) {
+      // A put that replaces a plant changes no list that ends before it. A delete may have taken the plant that followed the list.
+      const changes = [
+        [() => store.putPlant(me, { id: 10n, name: 'Moss' }), before !== undefined],
+        [() => store.deletePlant(me, 10n), false],
+      ] as const
+      for (const [change, changesNoList] of changes) {
         const between = store.plantsVersion(me)
         await change()
-        expect(store.hasOnlyGrown(me, between ?? 0, 5n)).toBe(false)
+        expect([5n, 10n].map((above) => store.hasOnlyGrown(me, between ?? 0, above))).toEqual([changesNoList, false])
       }
     })
   })

@@ -1,12 +1,13 @@
 import { expect, test } from 'bun:test'
 import { migrate } from '../../../src/engine/sqlite/migrate.ts'
+import { PLANT_FORMAT } from '../../../src/store/sqlite/format.ts'
 import { COUNTED_USERS_MAX, openQuota } from '../../../src/store/sqlite/writing/quota.ts'
 import { makeDatabaseFolder, makeWithWriter } from './files.ts'
 
 test('the quota of plants remembers the counts of 10000 users, and counts anew with one more', () => {
   using files = makeDatabaseFolder()
   using writer = makeWithWriter(files.path)
-  migrate(writer, files.path)
+  migrate(writer, files.path, PLANT_FORMAT)
   writer.run('pragma foreign_keys = off')
   const quota = openQuota(writer, 1)
   const users = Array.from({ length: COUNTED_USERS_MAX }, (_, index) => index + 1)

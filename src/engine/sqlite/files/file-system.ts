@@ -1,6 +1,6 @@
 import * as fs from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { codeOf } from '../../../domain/error.ts'
+import { codeOf } from '../../errors.ts'
 
 /** The size of a file in bytes. 0 if there is no file. */
 export const sizeOf = (path: string): number => fs.statSync(path, { throwIfNoEntry: false })?.size ?? 0

@@ -1,5 +1,5 @@
 import { readSync } from 'node:fs'
-import { orUndefined } from '../../../domain/error.ts'
+import { orUndefined } from '../../errors.ts'
 import { withFile } from './file-system.ts'
 
 /** The header of a database (https://sqlite.org/fileformat.html#the_database_header). */

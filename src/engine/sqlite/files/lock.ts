@@ -1,8 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { AppError, orUndefined } from '../../../domain/error.ts'
-import { storeUnusable } from '../../../store/errors.ts'
+import { EngineError, orUndefined, storeUnusable } from '../../errors.ts'
 import { openLocked, rowsOf } from '../driver.ts'
 import { isLocked, toOpenError } from '../errors.ts'
 import { syncDirectory } from './file-system.ts'
@@ -37,7 +36,7 @@ export function isOpenElsewhere(path: string): boolean {
     using _locked = lockAlone(path)
     return false
   } catch (error) {
-    return error instanceof AppError && isLocked(error.cause)
+    return error instanceof EngineError && isLocked(error.cause)
   }
 }
 

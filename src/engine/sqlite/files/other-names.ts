@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { orUndefined } from '../../../domain/error.ts'
+import { orUndefined } from '../../errors.ts'
 import { fileIdentity } from './file-system.ts'
 
 /** The name of an unfinished database is its final name, this, and a UUID. */

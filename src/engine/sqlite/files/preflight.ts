@@ -2,12 +2,11 @@ import type { Database } from 'bun:sqlite'
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { sleepSync } from 'bun'
-import { codeOf, orUndefined } from '../../../domain/error.ts'
-import type { OpenOptions } from '../../../store/engine.ts'
-import { type FileRole, fileDamaged, schemaTooNew, storeUnusable } from '../../../store/errors.ts'
+import { codeOf, describeTooNew, type FileRole, fileDamaged, orUndefined, storeUnusable } from '../../errors.ts'
 import { openImmutable, openReader } from '../driver.ts'
 import { cannotOpen, toOpenError } from '../errors.ts'
-import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION } from '../migrate.ts'
+import type { Format } from '../format.ts'
+import { pragmaNumber } from '../migrate.ts'
 import { sizeOf } from './file-system.ts'
 import { isHalfMade, readHeader } from './header.ts'
 import { describeOtherName } from './other-names.ts'
@@ -23,7 +22,9 @@ const ENDING_MAX_BYTES = '-backup.partial--journal'.length + crypto.randomUUID()
 
 const LOOK_PAUSE_MS = 20
 
-interface InspectOptions extends Pick<OpenOptions, 'onOtherName'> {
+export interface InspectOptions {
+  /** Called with a sentence if the file is at another path, too. Without it, such a file is refused. */
+  readonly onOtherName?: ((problem: string) => void) | undefined
   /** Whether it is enough to read the file. */
   readonly isReader?: boolean
 }
@@ -34,7 +35,7 @@ interface InspectOptions extends Pick<OpenOptions, 'onOtherName'> {
  * runs before anything else opens the file for writing. Also returns the objects of other programs, and for a reader the resting
  * state of a file that this process may not write to.
  */
-export function inspect(path: string, { isReader = false, onOtherName }: InspectOptions = {}) {
+export function inspect(path: string, format: Format, { isReader = false, onOtherName }: InspectOptions = {}) {
   const state = refuseUnusablePath(path, isReader)
   const file = statSync(path, { throwIfNoEntry: false })
   if (file?.isDirectory()) throw storeUnusable(`The database ${path} is a directory: name a file.`)
@@ -44,10 +45,14 @@ export function inspect(path: string, { isReader = false, onOtherName }: Inspect
   if (otherName !== undefined) onOtherName?.(otherName)
   // SQLite leaves an empty file if it is stopped before its first write, and empties a half-made one.
   if (sizeOf(path) === 0 || isHalfMade(path)) return { exists: file !== undefined, foreign: [] }
-  refuseForeignHeader('database', path)
+  refuseForeignHeader('database', path, format)
   // A new file has a journal while its first start makes the schema.
   const openInUse = () => openReader(path, { recovers: sizeOf(`${path}-journal`) > 0 })
-  return { exists: true, foreign: inspectAtRest(path) ?? inspectSchema('database', path, openInUse), state }
+  return {
+    exists: true,
+    foreign: inspectAtRest(path, format) ?? inspectSchema('database', path, format, openInUse),
+    state,
+  }
 }
 
 /**
@@ -73,7 +78,7 @@ export function refuseSideFiles(path: string): void {
  * Refuses a backup that is not a whole database of ours by itself. It writes nothing, because the backup and its directory may
  * belong to another user. Also returns the resting state of the file, which any write changes.
  */
-export function inspectBackup(path: string) {
+export function inspectBackup(path: string, format: Format) {
   const file = statSync(path, { throwIfNoEntry: false })
   if (file === undefined) throw storeUnusable(`There is no file ${path}: name the backup.`)
   if (!file.isFile()) throw storeUnusable(`${path} is not a regular file: name the backup.`)
@@ -84,33 +89,33 @@ export function inspectBackup(path: string) {
   }
   const state = restingState(path)
   if (state === undefined)
-    throw storeUnusable(`${path} is a database in use: make a backup of it by plantstore backup.`)
-  refuseForeignHeader('backup', path)
-  return { state, foreign: inspectAlone('backup', path) }
+    throw storeUnusable(`${path} is a database in use: make a backup of it`, undefined, 'back up')
+  refuseForeignHeader('backup', path, format)
+  return { state, foreign: inspectAlone('backup', path, format) }
 }
 
 /**
  * Inspects the file alone. Returns `undefined` if the WAL holds something or somebody writes, because then the file alone does
  * not tell the truth. It looks twice before it refuses, because a file's times are coarse.
  */
-function inspectAtRest(path: string, isSecondLook = false): readonly Definition[] | undefined {
+function inspectAtRest(path: string, format: Format, isSecondLook = false): readonly Definition[] | undefined {
   const state = restingState(path)
   if (state === undefined) return undefined
   try {
-    const foreign = inspectAlone('database', path)
+    const foreign = inspectAlone('database', path, format)
     return restingState(path) === state ? foreign : undefined
   } catch (refusal) {
     if (restingState(path) !== state) return undefined
     if (isSecondLook) throw refusal
   }
   sleepSync(LOOK_PAUSE_MS)
-  return inspectAtRest(path, true)
+  return inspectAtRest(path, format, true)
 }
 
 /** Throws `store_unusable` if a file had another resting state before. */
 export function requireResting(path: string, state: string | undefined): void {
   if (state !== undefined && restingState(path) !== state)
-    throw storeUnusable(`${path} was written to meanwhile: make a backup of it by plantstore backup.`)
+    throw storeUnusable(`${path} was written to meanwhile: make a backup of it`, undefined, 'back up')
 }
 
 /** The size and time of a file, which any write changes. `undefined` if a WAL or a journal holds something. */
@@ -149,18 +154,19 @@ const READ_ONLY =
   'is on a read-only file system: allow it by ReadWritePaths= of the systemd unit. To only read the database, copy it with its -wal file first'
 
 /** Inspects the schema by a connection that cannot write. A file without tables is one that another start has just created. */
-function inspectSchema(role: FileRole, path: string, open: (path: string) => Database) {
+function inspectSchema(role: FileRole, path: string, format: Format, open: (path: string) => Database) {
+  const known = format.migrations.length
   try {
     using db = open(path)
     // One transaction, because another first start may create the schema meanwhile.
     db.run('begin')
     const tables = db.prepare('select name from sqlite_schema').values().length
     const version = pragmaNumber(db, 'user_version')
-    if (pragmaNumber(db, 'application_id') !== APPLICATION_ID && tables > 0) throw databaseForeign(path)
-    if (version > SCHEMA_VERSION) throw schemaTooNew(path, version, SCHEMA_VERSION)
+    if (pragmaNumber(db, 'application_id') !== format.applicationId && tables > 0) throw databaseForeign(path)
+    if (version > known) throw storeUnusable(describeTooNew(path, version, known))
     if (db.prepare('pragma encoding').values()[0]?.[0] !== 'UTF-8')
-      throw storeUnusable(`${path} is in UTF-16, which has no backup: see docs/how-to/troubleshoot.md to dump it.`)
-    return refuseChangedSchema(role, path, db, version)
+      throw storeUnusable(`${path} is in UTF-16, which has no backup`, undefined, 'dump')
+    return refuseChangedSchema(role, path, db, version, format)
   } catch (cause) {
     throw toOpenError(cause, path, role)
   }
@@ -174,19 +180,19 @@ export const databaseMissing = (path: string) =>
 export const databaseEmpty = (path: string) => storeUnusable(`The database ${path} has nothing in it yet.`)
 
 /** Refuses a file whose header is not that of our database. */
-function refuseForeignHeader(role: FileRole, path: string): void {
+function refuseForeignHeader(role: FileRole, path: string, format: Format): void {
   const { isDatabase, isWhole, applicationId } = readHeader(path)
   if (!isDatabase) throw storeUnusable(`The file ${path} is not a database.`)
   if (!isWhole) throw truncated(role, path)
-  if (applicationId !== 0 && applicationId !== APPLICATION_ID) throw databaseForeign(path)
+  if (applicationId !== 0 && applicationId !== format.applicationId) throw databaseForeign(path)
 }
 
 /** Inspects a file that nobody writes to, and leaves no trace. */
-function inspectAlone(role: FileRole, path: string): readonly Definition[] {
+function inspectAlone(role: FileRole, path: string, format: Format): readonly Definition[] {
   // The header first, because the file may grow meanwhile.
   const { fileBytes } = readHeader(path)
   if (sizeOf(path) < fileBytes) throw truncated(role, path)
-  return inspectSchema(role, path, openImmutable)
+  return inspectSchema(role, path, format, openImmutable)
 }
 
 const databaseForeign = (path: string) =>

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
-import { type FileRole, fileDamaged, storeUnusable } from '../../../store/errors.ts'
+import { type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
 import { openDatabase } from '../driver.ts'
-import { MIGRATIONS } from '../migrate.ts'
+import type { Format } from '../format.ts'
 
 /**
  * The table in a backup that names its database. A database in use has no such table, because `restore` leaves it out, and so
@@ -22,12 +22,12 @@ const LISTED_MAX = 10
 const LISTED_NAME_LENGTH = 100
 
 /**
- * Compares a schema with the one that our migrations up to its version make. Throws `store_unusable` if one of our definitions is
- * changed or missing, or if another program has added a trigger, a view, an index of our tables or a foreign key to them.
+ * Compares a schema with the one that the product's migrations up to its version make. Throws `store_unusable` if one of these definitions is
+ * changed or missing, or if another program has added a trigger, a view, an index of its tables or a foreign key to them.
  * Returns the tables of other programs and their indexes.
  */
-export function refuseChangedSchema(role: FileRole, path: string, db: Database, version: number) {
-  const { expected, names } = ownDefinitions(version)
+export function refuseChangedSchema(role: FileRole, path: string, db: Database, version: number, format: Format) {
+  const { expected, names } = ownDefinitions(version, format)
   const found = definitionsIn(db)
   const added = without(found, expected)
   // SQLite ignores the case of a name, and everything after a NUL.
@@ -41,9 +41,7 @@ export function refuseChangedSchema(role: FileRole, path: string, db: Database, 
   const once = new Map(changes.map((definition) => [definition[1].toLowerCase(), definition]))
   const problem = `has a schema that another program has changed: ${describeObjects([...once.values()])}`
   if (role === 'backup') throw fileDamaged(role, path, problem)
-  throw storeUnusable(
-    `The database ${path} ${problem}. Undo that, or move the database with the -wal and -shm files beside it away and run plantstore restore: see docs/how-to/backup-restore.md.`,
-  )
+  throw storeUnusable(`The database ${path} ${problem}`, undefined, 'undo')
 }
 
 /** Objects in a message, like `table "notes", index "by_name"`. */
@@ -59,11 +57,11 @@ const referencesOf = (db: Database, table: string): readonly string[] =>
   db.prepare('select "table" from pragma_foreign_key_list(?1)').values(table).flat().map(String)
 
 /** The definitions that the migrations up to a version make, and all names of this executable's schema in lower case. */
-function ownDefinitions(version: number) {
+function ownDefinitions(version: number, { migrations }: Format) {
   using db = openDatabase(':memory:', { readwrite: true, create: true })
-  for (const migration of MIGRATIONS.slice(0, version)) db.run(migration)
+  for (const migration of migrations.slice(0, version)) db.run(migration)
   const expected = definitionsIn(db)
-  for (const migration of MIGRATIONS.slice(version)) db.run(migration)
+  for (const migration of migrations.slice(version)) db.run(migration)
   const names = [...expected, ...definitionsIn(db)].map(([, name]) => name.toLowerCase())
   return { expected, names: new Set(names) }
 }

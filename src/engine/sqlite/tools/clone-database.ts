@@ -1,27 +1,23 @@
 import type { Database } from 'bun:sqlite'
 import { existsSync, statSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { AppError, codeOf, misused } from '../../../domain/error.ts'
-import type { Cloned, CloneOptions } from '../../../store/engine.ts'
-import { type FileRole, fileDamaged } from '../../../store/errors.ts'
-import { findProblems } from '../../../store/sqlite/health.ts'
-import { countRows } from '../../../store/sqlite/tools/contents.ts'
-import type { Counts } from '../../../store/tools/contents.ts'
+import { codeOf, EngineError, type FileRole, fileDamaged } from '../../errors.ts'
 import { openLocked, rowsOf } from '../driver.ts'
 import { isDamage, isLocked, isOutOfSpace, isUnshared, toOpenError } from '../errors.ts'
 import { fileIdentity } from '../files/file-system.ts'
 import { lockAlone, removeSideFiles, removeUnshared } from '../files/lock.ts'
 import { databaseEmpty, inspect, refuseSideFiles, requireResting } from '../files/preflight.ts'
 import { BACKUP_OF, type Definition, describeObjects, refuseChangedSchema } from '../files/schema.ts'
-import { APPLICATION_ID, pragmaNumber } from '../migrate.ts'
+import type { Counts, Format } from '../format.ts'
+import { findProblems, pragmaNumber } from '../migrate.ts'
 import { createDatabase, ENTER_WAL_MODE, type NewDatabase } from './new-database.ts'
 
 /** Cloning so many rows takes a few milliseconds. After each batch, signals are handled. */
 const BATCH_ROWS = 20_000
-const AFTER_LAST = 'where (user_id, id) > (select user_id, id from main.plants order by user_id desc, id desc limit 1)'
 
 /** A database to clone. Its schema was inspected. */
-interface Source {
+export interface Source<C extends Counts> {
+  readonly format: Format<C>
   readonly role: FileRole
   readonly path: string
   /** The objects in it that are not cloned. */
@@ -30,14 +26,26 @@ interface Source {
   readonly state?: string | undefined
 }
 
+/** How to watch and stop a clone. If the signal stops it, nothing of the clone is left, and it rejects with the signal's reason. */
+export interface CloneOptions {
+  /** Replaces an existing file. */
+  readonly force?: boolean
+  /** Called with the number of rows of the largest table that are cloned, and of all. The clone waits for it between two batches. */
+  readonly onProgress?: (done: number, total: number) => void | Promise<void>
+  readonly signal?: AbortSignal
+}
+
+/** A clone that is whole and on disk, with its numbers of rows. `dropped` lists the objects of other programs that it leaves out. */
+export type Cloned<C extends Counts> = C & { readonly dropped: string }
+
 /**
  * Clones a database, as it is at one moment, to `target`. The file gets that name once the clone is verified and on disk. Rejects
  * as `withClone` does. Also rejects and changes nothing if there is a file, unless `force` is true and the file is a database that
  * no process has open.
  */
-export async function cloneDatabase(source: Source, target: string, options: CloneOptions): Promise<Cloned> {
+export async function cloneDatabase<C extends Counts>(source: Source<C>, target: string, options: CloneOptions) {
   if (fileIdentity(source.path) === fileIdentity(target)) {
-    throw misused(`${target} is the ${source.role} itself: name another file.`)
+    throw new EngineError('misused', { message: `${target} is the ${source.role} itself: name another file.` })
   }
   using replaced = lockTarget(source, target, options)
   return await withClone(source, target, options, ({ db, cloned, place }) => {
@@ -49,16 +57,22 @@ export async function cloneDatabase(source: Source, target: string, options: Clo
 }
 
 /** Locks the database that is to be replaced. Returns `undefined` if there is none. */
-function lockTarget({ role }: Source, target: string, { force = false }: CloneOptions): Database | undefined {
+function lockTarget<C extends Counts>(
+  { role, format }: Source<C>,
+  target: string,
+  { force = false }: CloneOptions,
+): Database | undefined {
   if (!force && existsSync(target) && statSync(target).isFile()) throw targetExists(target)
   // An older backup may have several names. The others keep it.
-  if (inspect(target, role === 'database' ? { onOtherName() {} } : {}).exists) return lockAlone(target)
+  if (inspect(target, format, role === 'database' ? { onOtherName() {} } : {}).exists) return lockAlone(target)
   refuseSideFiles(target)
   return undefined
 }
 
 const targetExists = (target: string) =>
-  new AppError('file_unusable', { message: `${target} is there already: name another file, or replace it by --force.` })
+  new EngineError('file_unusable', {
+    message: `${target} is there already: name another file, or replace it by --force.`,
+  })
 
 /**
  * Clones a database, as it is at one moment, to a new file beside `target`, verifies the clone, and passes it to `use`. Rejects
@@ -67,11 +81,11 @@ const targetExists = (target: string) =>
  *
  * It does not use `vacuum into`, which does not sync its file, cannot be stopped, and does not say how many rows it has read.
  */
-export async function withClone<T>(
-  source: Source,
+export async function withClone<C extends Counts, T>(
+  source: Source<C>,
   target: string,
   options: CloneOptions,
-  use: (clone: NewDatabase & { readonly cloned: Omit<Cloned, 'path' | 'bytes'> }) => T,
+  use: (clone: NewDatabase & { readonly cloned: Cloned<C> }) => T,
 ): Promise<T> {
   const isAtRest = source.state !== undefined
   try {
@@ -97,14 +111,14 @@ function hold(db: Database): void {
 }
 
 /** Clones the schema and all rows of the attached database `source` in one transaction. Returns the counts of the source. */
-async function cloneRows(
+async function cloneRows<C extends Counts>(
   clone: Database,
-  { role, path, dropped }: Source,
-  { onProgress, signal }: CloneOptions,
-): Promise<Counts> {
+  { role, path, dropped, format }: Source<C>,
+  options: CloneOptions,
+): Promise<C> {
   clone.run('begin')
-  if (pragmaNumber(clone, 'application_id', 'source') !== APPLICATION_ID) throw databaseEmpty(path)
-  clone.run(`pragma main.application_id = ${APPLICATION_ID}`)
+  if (pragmaNumber(clone, 'application_id', 'source') !== format.applicationId) throw databaseEmpty(path)
+  clone.run(`pragma main.application_id = ${format.applicationId}`)
   clone.run(`pragma main.user_version = ${pragmaNumber(clone, 'user_version', 'source')}`)
   const droppedNames = new Set([BACKUP_OF, ...dropped.map(([, name]) => name)])
   const schema = rowsOf<[type: string, name: string, sql: string]>(
@@ -112,26 +126,14 @@ async function cloneRows(
     'select type, name, sql from source.sqlite_schema where sql is not null order by rowid',
   ).filter(([, name]) => !name.startsWith('sqlite_') && !droppedNames.has(name))
   const tables = schema.filter(([type]) => type === 'table')
-  const expected = countRows(clone, 'source')
+  const expected = format.countRows(clone, 'source')
   for (const [, name, sql] of tables) {
     // `prepare` takes only the first statement of a text. `run` would execute all of them.
     clone.prepare(sql).run()
-    // The clone was never backed up.
-    if (name !== 'plants' && name !== 'last_backup')
+    if (name !== format.largest.table && !format.notCloned.includes(name))
       clone.run(`insert into main.${quoted(name)} select * from source.${quoted(name)}`)
   }
-  let plants = 0
-  let batch: number
-  do {
-    signal?.throwIfAborted()
-    const condition = plants === 0 ? '' : AFTER_LAST
-    batch = clone.run(
-      `insert into main.plants select * from source.plants ${condition} order by user_id, id limit ${BATCH_ROWS}`,
-    ).changes
-    plants += batch
-    await onProgress?.(plants, expected.plants)
-    await nextTurn()
-  } while (batch === BATCH_ROWS)
+  await cloneLargest(clone, format, expected, options)
   // SQLite never uses an identifier again that it has given once.
   clone.run('delete from main.sqlite_sequence')
   clone.run('insert into main.sqlite_sequence select * from source.sqlite_sequence')
@@ -145,29 +147,52 @@ async function cloneRows(
   return expected
 }
 
+/** Clones the largest table in batches, so that signals are handled and the progress is shown meanwhile. */
+async function cloneLargest<C extends Counts>(
+  clone: Database,
+  { largest: { table, key } }: Format<C>,
+  expected: C,
+  { onProgress, signal }: CloneOptions,
+): Promise<void> {
+  const [order, backwards] = [key.join(', '), key.map((column) => `${column} desc`).join(', ')]
+  const afterLast = `where (${order}) > (select ${order} from main.${table} order by ${backwards} limit 1)`
+  let done = 0
+  let batch: number
+  do {
+    signal?.throwIfAborted()
+    batch = clone.run(
+      `insert into main.${table} select * from source.${table} ${done === 0 ? '' : afterLast} order by ${order} limit ${BATCH_ROWS}`,
+    ).changes
+    done += batch
+    await onProgress?.(done, expected[table] ?? 0)
+    await nextTurn()
+  } while (batch === BATCH_ROWS)
+}
+
 /** Any name as an identifier in SQL. */
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 /** Throws if the file is damaged or lacks a row, or if another program has changed the schema since it was inspected. */
-function verify(clone: Database, source: Source, expected: Counts): void {
+function verify<C extends Counts>(clone: Database, source: Source<C>, expected: C): void {
+  const { format } = source
   // Read the file itself, and not the cache.
   clone.run('pragma shrink_memory')
-  const problems = findProblems(clone)
+  const problems = findProblems(clone, format)
   if (problems.length > 0) throw fileDamaged(source.role, source.path, `is damaged: ${problems.join('; ')}`)
-  refuseChangedSchema(source.role, source.path, clone, pragmaNumber(clone, 'user_version'))
-  const counts = countRows(clone)
+  refuseChangedSchema(source.role, source.path, clone, pragmaNumber(clone, 'user_version'), format)
+  const counts = format.countRows(clone, 'main')
   if (Bun.deepEquals(counts, expected)) return
   throw new Error(`of ${JSON.stringify(expected)} rows the clone has ${JSON.stringify(counts)}`)
 }
 
-function toCloneError(error: unknown, source: Source, target: string): unknown {
+function toCloneError<C extends Counts>(error: unknown, source: Source<C>, target: string): unknown {
   // The file of the clone is open already, and nobody else knows it.
   const isOfSource = isDamage(error) || isLocked(error) || isUnshared(error) || codeOf(error) === 'SQLITE_CANTOPEN'
   if (isUnshared(error)) removeUnshared(source.path)
   if (isOfSource) return toOpenError(error, source.path, source.role)
   if (codeOf(error) === 'EEXIST') return targetExists(target)
-  // Neither an `AppError` nor the reason of a signal has a code.
+  // Neither an `EngineError` nor the reason of a signal has a code.
   if (!(error instanceof Error && codeOf(error) !== '')) return error
   const reason = isOutOfSpace(error) ? 'there is no space: make room' : error.message
-  return new AppError('file_unusable', { message: `${target} cannot be made: ${reason}.`, cause: error })
+  return new EngineError('file_unusable', { message: `${target} cannot be made: ${reason}.`, cause: error })
 }

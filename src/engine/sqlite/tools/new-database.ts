@@ -1,7 +1,7 @@
 import { constants, type Database } from 'bun:sqlite'
 import { linkSync, lstatSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { AppError, codeOf } from '../../../domain/error.ts'
+import { codeOf, EngineError } from '../../errors.ts'
 import { LOCK_MAX_WAIT_MS } from '../../group-queue.ts'
 import { openDatabase } from '../driver.ts'
 import { createFile, syncDirectory, withFile } from '../files/file-system.ts'
@@ -36,7 +36,7 @@ export function createDatabase(target: string) {
       } catch (cause) {
         const reason = cause instanceof Error ? cause.message : cause
         const message = `${target} is there, but a loss of power may undo that, because its directory could not be synced: ${reason}.`
-        throw new AppError('file_unusable', { message, cause })
+        throw new EngineError('file_unusable', { message, cause })
       }
     },
     [Symbol.dispose]: () => made.dispose(),

@@ -1,7 +1,7 @@
 import { INT64_MIN } from '../../../domain/int64.ts'
 import { fromRow } from '../../rows.ts'
-import { KEYS, type Table } from '../../tables.ts'
-import { BATCH, type Contents, type Row, selectCounts } from '../../tools/contents.ts'
+import { KEYS, selectCounts, type Table } from '../../tables.ts'
+import { BATCH, type Contents, type Row } from '../../tools/contents.ts'
 import type { Query } from '../driver.ts'
 import { selectPart } from '../tables.ts'
 

@@ -1,11 +1,11 @@
 import type { Database, Statement } from 'bun:sqlite'
 import { type OwnedPlant, PLANT_FIELDS, type PlantRow, toPlant } from '../../../domain/plant.ts'
 import { openReader, rowsOf } from '../../../engine/sqlite/driver.ts'
-import { toAppError } from '../../../engine/sqlite/errors.ts'
 import type { FileTools } from '../../engine.ts'
-import { fromRow } from '../../rows.ts'
-import { COLUMNS, KEYS, type Table } from '../../tables.ts'
-import { BATCH, type Contents, type Counts, type Row, selectCounts } from '../../tools/contents.ts'
+import { COLUMNS, KEYS } from '../../tables.ts'
+import { BATCH, type Contents, type Row } from '../../tools/contents.ts'
+import { toAppError } from '../errors.ts'
+import { countRows } from '../format.ts'
 import { requireUser } from '../lookups.ts'
 import { openSqliteStore } from '../store.ts'
 
@@ -36,10 +36,6 @@ export function contentsOf(db: Database, path: string): Contents {
     },
   }
 }
-
-/** The number of rows of each table, in this or an attached database. */
-export const countRows = (db: Database, schema: 'main' | 'source' = 'main'): Counts =>
-  fromRow(db.prepare<Record<Table, bigint>, []>(selectCounts(schema)).get() ?? {})
 
 /** The table `users` has a column `name`, too. */
 const FIELDS = PLANT_FIELDS.map((field) => `plants.${field}`).join(', ')

@@ -1,15 +1,17 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import { codeOf } from '../../../domain/error.ts'
+import { fileDamaged } from '../../../engine/errors.ts'
 import { insertInto, openReader } from '../../../engine/sqlite/driver.ts'
-import { isOfSqlite, toAppError, toOpenError } from '../../../engine/sqlite/errors.ts'
+import { isOfSqlite, toOpenError } from '../../../engine/sqlite/errors.ts'
 import { lockAlone } from '../../../engine/sqlite/files/lock.ts'
 import { inspect, refuseSideFiles } from '../../../engine/sqlite/files/preflight.ts'
-import { migrate } from '../../../engine/sqlite/migrate.ts'
+import { findProblems, migrate } from '../../../engine/sqlite/migrate.ts'
 import { createDatabase, ENTER_WAL_MODE } from '../../../engine/sqlite/tools/new-database.ts'
-import { fileDamaged, storeUnusable } from '../../errors.ts'
+import { fromEngine, storeUnusable } from '../../errors.ts'
 import { COLUMNS } from '../../tables.ts'
 import type { Source, Target } from '../../tools/contents.ts'
-import { findProblems } from '../health.ts'
+import { toAppError } from '../errors.ts'
+import { PLANT_FORMAT } from '../format.ts'
 import { contentsOf, updateSchema } from './contents.ts'
 
 /** `CopyTools.read` for SQLite. Without a snapshot no other process can open the database meanwhile. */
@@ -17,7 +19,7 @@ export async function readSqlite<T>(path: string, isSnapshot: boolean, use: (sou
   await updateSchema(path)
   try {
     using db = isSnapshot ? openReader(path) : lockAlone(path, 'end it, or use --snapshot')
-    const problems = findProblems(db)
+    const problems = findProblems(db, PLANT_FORMAT)
     if (problems.length > 0) throw fileDamaged('database', path, `is damaged: ${problems.join('; ')}`)
     return await use(contentsOf(db, path))
   } catch (error) {
@@ -28,17 +30,17 @@ export async function readSqlite<T>(path: string, isSnapshot: boolean, use: (sou
 /** `CopyTools.fill` for SQLite. The file gets its path once it is whole and on disk. */
 export async function fillSqlite<T>(path: string, fill: (target: Target) => Promise<T>): Promise<T> {
   try {
-    if (inspect(path).exists) throw targetExists(path)
+    if (inspect(path, PLANT_FORMAT).exists) throw targetExists(path)
     refuseSideFiles(path)
     using created = createDatabase(path)
-    migrate(created.db, path)
+    migrate(created.db, path, PLANT_FORMAT)
     const result = await fill(targetOf(created.db, created.path))
     created.place(false)
     return result
   } catch (error) {
     if (codeOf(error) === 'EEXIST') throw targetExists(path)
     // The other store may have failed, or a signal has come.
-    throw isOfSqlite(error) ? toOpenError(error, path) : error
+    throw fromEngine(isOfSqlite(error) ? toOpenError(error, path) : error)
   }
 }
 
@@ -57,7 +59,7 @@ function targetOf(db: Database, path: string): Target {
       db.run('commit')
       db.close(true)
       using reopened = lockAlone(path)
-      const problems = findProblems(reopened)
+      const problems = findProblems(reopened, PLANT_FORMAT)
       if (problems.length > 0) throw storeUnusable(`The copy is damaged: ${problems.join('; ')}.`)
       const result = await use(contentsOf(reopened, path))
       // The transaction of `contentsOf`.

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, extname, join } from 'node:path'
 import { AppError, misused, orUndefined } from '../../../domain/error.ts'
 import { openImmutable, openReader, openWriter, rowsOf } from '../../../engine/sqlite/driver.ts'
-import { isOutOfSpace, isUnshared, toAppError, toOpenError } from '../../../engine/sqlite/errors.ts'
+import { isOutOfSpace, isUnshared, toOpenError } from '../../../engine/sqlite/errors.ts'
 import { realPath, sizeOf, syncDirectory } from '../../../engine/sqlite/files/file-system.ts'
 import { isOpenElsewhere, removeUnshared } from '../../../engine/sqlite/files/lock.ts'
 import {
@@ -14,11 +14,14 @@ import {
   requireResting,
 } from '../../../engine/sqlite/files/preflight.ts'
 import { BACKUP_OF } from '../../../engine/sqlite/files/schema.ts'
-import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION } from '../../../engine/sqlite/migrate.ts'
+import { pragmaNumber } from '../../../engine/sqlite/migrate.ts'
 import { cloneDatabase, withClone } from '../../../engine/sqlite/tools/clone-database.ts'
 import { withoutTime } from '../../../engine/sqlite/tools/new-database.ts'
 import type { FileStatus, FileTools, OpenOptions } from '../../engine.ts'
-import { countRows, exportPlants } from './contents.ts'
+import { fromEngine, throwFromEngine } from '../../errors.ts'
+import { toAppError } from '../errors.ts'
+import { countRows, PLANT_FORMAT, SCHEMA_VERSION } from '../format.ts'
+import { exportPlants } from './contents.ts'
 import { importPlants } from './import.ts'
 
 /** The tools for the SQLite file at this path. */
@@ -29,27 +32,28 @@ export const fileTools = (path: string): FileTools => {
       if (isOutOfSpace(error)) throw new AppError('store_full', { cause: error })
       if (!isUnshared(error)) throw toAppError(error, path)
       removeUnshared(path)
-      throw toOpenError(error, path)
+      throw fromEngine(toOpenError(error, path))
     })
   return {
-    backup: async (file, options) => cloneDatabase(sourceOf(path), realPath(file), options),
+    backup: (file, options) => ours(async () => cloneDatabase(sourceOf(path), realPath(file), options)),
 
     // The name has the time in UTC, so the order of names is the order of time.
     backupIn: (directory, nowMs) =>
       join(directory, `${basename(path, extname(path))}-${new Date(nowMs).toISOString().replaceAll(':', '-')}.db`),
 
-    async backupToRead(options) {
-      const source = sourceOf(path)
-      // The disk of the database has room for the clone, but maybe this process must not write there.
-      const folder = source.state === undefined ? dirname(path) : tmpdir()
-      return withClone(source, join(folder, `${basename(path)}-backup`), options, (clone) => {
-        // Nothing asks for the signal after this.
-        options.signal?.throwIfAborted()
-        // The descriptor outlives the file's name.
-        const file = openSync(clone.path, 'r')
-        return { ...clone.cloned, bytes: fstatSync(file).size, chunks: createReadStream('', { fd: file }) }
-      })
-    },
+    backupToRead: (options) =>
+      ours(async () => {
+        const source = sourceOf(path)
+        // The disk of the database has room for the clone, but maybe this process must not write there.
+        const folder = source.state === undefined ? dirname(path) : tmpdir()
+        return withClone(source, join(folder, `${basename(path)}-backup`), options, (clone) => {
+          // Nothing asks for the signal after this.
+          options.signal?.throwIfAborted()
+          // The descriptor outlives the file's name.
+          const file = openSync(clone.path, 'r')
+          return { ...clone.cloned, bytes: fstatSync(file).size, chunks: createReadStream('', { fd: file }) }
+        })
+      }),
 
     async recordBackup(atMs, bytes) {
       accessSync(path, constants.W_OK)
@@ -61,13 +65,14 @@ export const fileTools = (path: string): FileTools => {
 
     keepBackups: (latest, keep) => keepBackups(path, latest, keep),
 
-    async restore(backup, options) {
-      const file = realPath(backup)
-      const { state, foreign } = inspectBackup(file)
-      // A backup may come from anybody, so the objects of other programs in it are dropped.
-      const cloned = await cloneDatabase({ role: 'backup', path: file, state, dropped: foreign }, path, options)
-      return { ...cloned, bytes: statSync(file).size }
-    },
+    restore: (backup, options) =>
+      ours(async () => {
+        const file = realPath(backup)
+        const { state, foreign } = inspectBackup(file, PLANT_FORMAT)
+        // A backup may come from anybody, so the objects of other programs in it are dropped.
+        const source = { format: PLANT_FORMAT, role: 'backup', path: file, state, dropped: foreign } as const
+        return { ...(await cloneDatabase(source, path, options)), bytes: statSync(file).size }
+      }),
 
     status: (onOtherName) => translated(status(path, onOtherName)),
     exportPlants: (...options) => translated(exportPlants(path)(...options)),
@@ -75,10 +80,12 @@ export const fileTools = (path: string): FileTools => {
   }
 }
 
+const ours = <T>(work: () => Promise<T>): Promise<T> => work().catch(throwFromEngine)
+
 function sourceOf(path: string, options: Pick<OpenOptions, 'onOtherName'> = {}) {
-  const { exists, foreign, state } = inspect(path, { ...options, isReader: true })
+  const { exists, foreign, state } = inspect(path, PLANT_FORMAT, { ...options, isReader: true })
   if (!exists) throw databaseMissing(path)
-  return { role: 'database', path, dropped: foreign, state } as const
+  return { format: PLANT_FORMAT, role: 'database', path, dropped: foreign, state } as const
 }
 
 /**
@@ -122,7 +129,7 @@ async function status(path: string, onOtherName: (problem: string) => void): Pro
   const isInUse = isOpenElsewhere(path)
   // A connection that may only read would leave side files when it is closed.
   using reader = state === undefined ? openReader(path, { recovers: true }) : openImmutable(path)
-  if (pragmaNumber(reader, 'application_id') !== APPLICATION_ID) throw databaseEmpty(path)
+  if (pragmaNumber(reader, 'application_id') !== PLANT_FORMAT.applicationId) throw databaseEmpty(path)
   reader.run('begin')
   const counts = countRows(reader)
   requireResting(path, state)

@@ -5,10 +5,11 @@ import { type ConflictRule, PLANT_FIELDS, type PlantRow, valuesOf } from '../../
 import { checkpoints } from '../../../engine/sqlite/checkpoints.ts'
 import { prepareCommit } from '../../../engine/sqlite/commit.ts'
 import { insertInto, openWriter } from '../../../engine/sqlite/driver.ts'
-import { isLocked, isOutOfSpace, toAppError } from '../../../engine/sqlite/errors.ts'
+import { isLocked, isOutOfSpace } from '../../../engine/sqlite/errors.ts'
 import { movedAway, watchFiles } from '../../../engine/sqlite/files/moved-files.ts'
 import type { Clocks, ExistingLine, FileTools, PlantImport } from '../../engine.ts'
 import { FIELD_COLUMNS, PLANT_COLUMNS } from '../../tables.ts'
+import { toAppError } from '../errors.ts'
 import { updateSchema } from './contents.ts'
 
 /**

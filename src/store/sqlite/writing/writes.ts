@@ -1,7 +1,8 @@
 import type { Database } from 'bun:sqlite'
-import { APPLICATION_ID } from '../../../engine/sqlite/migrate.ts'
+import type { Call as AnyCall, Change, Program } from '../../../engine/sqlite/program.ts'
+import { PLANT_FORMAT } from '../format.ts'
 import { plantWrites } from './plants.ts'
-import type { PlantQuota } from './quota.ts'
+import { openQuota, type PlantQuota } from './quota.ts'
 import { tokenWrites } from './tokens.ts'
 import { userWrites } from './users.ts'
 
@@ -14,11 +15,11 @@ export const createWrites = (writer: Database, quota?: PlantQuota) => ({
   ...tokenWrites(writer),
   ...userWrites(writer, quota),
   /** Shows whether writing is possible. */
-  rewriteApplicationId: () => void writer.run(`pragma application_id = ${APPLICATION_ID}`),
+  rewriteApplicationId: () => void writer.run(`pragma application_id = ${PLANT_FORMAT.applicationId}`),
 })
 
 export type Writes = ReturnType<typeof createWrites>
-type WriteName = keyof Writes
+export type WriteName = keyof Writes
 
 /** What a write changes for readers. Of a write that changes `plants`, the first arguments are the user and the id of the plant. */
 export const CHANGES = {
@@ -40,3 +41,23 @@ export const CHANGES = {
 
 /** A write by its name and arguments. */
 export type Call = { readonly [Name in WriteName]: readonly [Name, ...Parameters<Writes[Name]>] }[WriteName]
+
+/** A lone create or put of a plant up to this length is a small write. */
+const SMALL_PLANT_LENGTH = 1024
+
+/** What the engine runs for us: all writes, with the quota of plants as their setting. */
+export const PLANT_STORE: Program<{ readonly quotaPlants?: number | undefined }> = {
+  open(writer, { quotaPlants }) {
+    const quota = quotaPlants === undefined ? undefined : openQuota(writer, quotaPlants)
+    return { writes: createWrites(writer, quota), forget: () => quota?.forget() }
+  },
+  invalidates([name, user, id]: AnyCall): Change | undefined {
+    const changed = CHANGES[name as WriteName]
+    if (changed === 'tokens') return 'shared'
+    if (changed !== 'plants') return changed === 'everything' ? changed : undefined
+    // A put changes no list that ends before its plant, whether it makes or replaces it. After a delete such a list may be the last.
+    return { owner: Number(user), lowestId: name === 'deletePlant' ? undefined : BigInt(`${id}`) }
+  },
+  isSmall: (call) =>
+    (call[0] === 'createPlant' || call[0] === 'putPlant') && call.join('').length <= SMALL_PLANT_LENGTH,
+}
