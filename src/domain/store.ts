@@ -80,14 +80,6 @@ export interface TaskOptions {
   readonly signal?: AbortSignal
 }
 
-/** A store calls it with each thing that it does. It must be fast and must not throw. */
-export interface StoreObserver {
-  /** A group commit has made so many writes durable. The commit took `syncMs`. */
-  recordGroup(writes: number, syncMs: number): void
-  /** A write was refused before it began: too many wait, it waited too long, or another process kept the database locked. */
-  recordRefusal(reason: 'queue_full' | 'locked'): void
-}
-
 /** The metrics count the tokens that expire within this time, but at most so many. */
 export const EXPIRES_SOON_MS = 7 * 24 * 3_600_000
 export const EXPIRING_TOKENS_MAX = 1000

@@ -11,9 +11,9 @@ interface EngineErrorOptions {
 }
 
 /**
- * An error of the engine, or the refusal of a write, which has the kind and the message that the program gave it. The engine's kinds
- * are `store_busy`, `store_full` and `store_failed` of a store that is open, `store_unusable` of one that cannot be opened,
- * `file_unusable` of another file, and `misused` of a call that makes no sense.
+ * An error of the engine, or the refusal of a write, which has the kind and the message that the program gave it. The engine's
+ * kinds are `store_busy`, `store_full` and `store_failed` of a store that is open, `store_unusable` of one that cannot be
+ * opened, `file_unusable` of another file, and `misused` of a call that makes no sense.
  */
 export class EngineError extends Error {
   override readonly name = 'EngineError'

@@ -3,17 +3,18 @@ import { EngineError, kindOf } from './errors.ts'
 import type { EngineObserver } from './observer.ts'
 
 /**
- * Writes that may wait, and the text they may hold, in UTF-16 code units. A queue refuses further writes. If no text waits, it takes
- * a text of any length.
+ * Writes that may wait, and the text they may hold, in UTF-16 code units. A queue refuses further writes. If no text waits, it
+ * takes a text of any length.
  */
 export const QUEUE_MAX_WRITES = 16_384
 export const QUEUE_MAX_TEXT_LENGTH = 16 * 1024 * 1024
-/** A group ends with the write that reaches its thread's share of a limit, so its first write does not wait for too many. */
+/** What makes a group full. A group that takes more would make its first write wait for too many others. */
 export const GROUP_MAX_WRITES = 512
 export const GROUP_MAX_TEXT_LENGTH = 1024 * 1024
 /**
- * How long a write may wait for a group: behind a full group that waits too, as one of the next group, and if another process has
- * locked the database. A stall of the disk for a second refuses nobody unless there is more than the next group can take.
+ * How long a write may wait until its group begins: while more writes wait before it than the next group can take, while it is
+ * one of those that the next group takes, and while another process has locked the database. The second one is longer than a
+ * usual stall of the disk, so that such a stall alone refuses nobody.
  */
 export const QUEUE_MAX_WAIT_MS = 500
 export const NEXT_GROUP_MAX_WAIT_MS = 1500
@@ -61,7 +62,7 @@ interface QueueOptions<Lane extends string, Content> {
 type GroupSize = Readonly<Record<'writes' | 'textLength', number>>
 
 /** A write that has no result yet. */
-interface Asked<Lane, Content> extends Write<Lane, Content> {
+interface QueuedWrite<Lane, Content> extends Write<Lane, Content> {
   /** The length of all texts that were asked for before this one. */
   readonly textBefore: number
   readonly askedAtMs: number
@@ -75,44 +76,38 @@ interface Asked<Lane, Content> extends Write<Lane, Content> {
  * if only a slow group is before it, and after `QUEUE_MAX_WAIT_MS` if a full group waits before it. While another process locks
  * the database, all writes wait for `LOCK_MAX_WAIT_MS`.
  */
-export function queueGroups<Lane extends string, Content>({
-  perform,
-  observer,
-  threads = 1,
-}: QueueOptions<Lane, Content>) {
+export function queueGroups<Lane extends string, Content>(options: QueueOptions<Lane, Content>) {
+  const { perform, observer, threads = 1 } = options
   /** The writes that no group has taken, in the order in which they were asked for. */
-  const waiting: Asked<Lane, Content>[] = []
+  const waiting: QueuedWrite<Lane, Content>[] = []
   const full = { writes: Math.floor(GROUP_MAX_WRITES / threads), textLength: GROUP_MAX_TEXT_LENGTH / threads }
   const limit = limitWaits(waiting, full, observer)
   /** The groups under way, and the lanes that take one group after the other. */
-  const groups = new Map<Lane, readonly Asked<Lane, Content>[]>()
+  const groups = new Map<Lane, readonly QueuedWrite<Lane, Content>[]>()
   const running = new Map<Lane, Promise<void>>()
   /** The lanes whose last write was alone until it was committed. The next one probably is, too, and waits for no others. */
-  const lone = new Set<Lane>()
+  const wasAlone = new Set<Lane>()
   let textLength = 0
   let refusal: Error | undefined
   const hasWaiting = (lane: Lane) => waiting.some((write) => write.lane === lane)
-
   const run = async (lane: Lane) => {
     do {
-      await (lone.delete(lane) ? undefined : linger(waiting, full))
+      await (wasAlone.delete(lane) ? undefined : linger(waiting, full))
       const group = takeGroup(waiting, lane, [...groups.values()].flat(), full)
       // Another lane commits earlier writes with these keys. It starts this lane after that.
       if (group.length === 0) break
       groups.set(lane, group)
       const isLocked = (await commit(group, perform[lane], observer)) === 'locked'
       groups.delete(lane)
-      if (group.length === 1 && waiting.length === 0) lone.add(lane)
+      if (group.length === 1 && waiting.length === 0) wasAlone.add(lane)
       if (isLocked) {
         waiting.unshift(...group)
-        limit.refuseLocked(refusal)
-        await Bun.sleep(LOCK_RETRY_MS)
+        await limit.waitForLock(refusal)
       }
       for (const other in perform) if (!running.has(other) && hasWaiting(other)) running.set(other, run(other))
     } while (hasWaiting(lane))
     running.delete(lane)
   }
-
   return {
     /** Resolves to the result of the write once it is durable. Rejects with the refusal of the write, or with its failure. */
     write(write: Write<Lane, Content>): Promise<unknown> {
@@ -142,14 +137,14 @@ export function queueGroups<Lane extends string, Content>({
   }
 }
 
-function loadOf(unfinished: readonly (readonly Asked<unknown, unknown>[])[]) {
+function loadOf(unfinished: readonly (readonly QueuedWrite<unknown, unknown>[])[]) {
   const nowMs = performance.now()
   const askedAtMs = unfinished.map(([oldest]) => oldest?.askedAtMs ?? nowMs)
   return { waitingWrites: unfinished.flat().length, longestWaitMs: nowMs - Math.min(...askedAtMs) }
 }
 
 /** Refuses the writes that wait for too long. */
-function limitWaits(waiting: Asked<unknown, unknown>[], full: GroupSize, observer: EngineObserver | undefined) {
+function limitWaits(waiting: QueuedWrite<unknown, unknown>[], full: GroupSize, observer: EngineObserver | undefined) {
   let lockedAtMs = Number.NEGATIVE_INFINITY
   /** No group clears it. It runs while writes wait, so one look is enough for all of them. */
   let timer: Timer | undefined
@@ -177,10 +172,11 @@ function limitWaits(waiting: Asked<unknown, unknown>[], full: GroupSize, observe
       timer ??= setTimeout(refuseLate, LOOK_FOR_LATE_MS)
     },
     /** The database is locked: the writes go on waiting, but not for longer than `LOCK_MAX_WAIT_MS` in all. */
-    refuseLocked(refusal: Error | undefined): void {
+    async waitForLock(refusal: Error | undefined): Promise<void> {
       lockedAtMs = performance.now()
       if (refusal !== undefined) refuseAskedBefore(lockedAtMs, refusal)
       else refuseAskedBefore(lockedAtMs - LOCK_MAX_WAIT_MS, new EngineError('store_busy', { cause: LOCKED }), 'locked')
+      await Bun.sleep(LOCK_RETRY_MS)
     },
     end(refusal: Error): void {
       clearTimeout(timer)
@@ -200,16 +196,16 @@ async function linger(waiting: readonly unknown[], full: GroupSize): Promise<voi
   }
 }
 
-/** Takes the next group of a lane, up to a full one. It leaves the writes of other lanes, and those that have to wait for these. */
+/** Takes the next group of a lane, up to a full one. It leaves writes of other lanes, and those that have to wait for these. */
 function takeGroup<Lane, Content>(
-  waiting: Asked<Lane, Content>[],
+  waiting: QueuedWrite<Lane, Content>[],
   lane: Lane,
-  underWay: readonly Asked<Lane, Content>[],
+  underWay: readonly QueuedWrite<Lane, Content>[],
   full: GroupSize,
-): readonly Asked<Lane, Content>[] {
+): readonly QueuedWrite<Lane, Content>[] {
   /** The runs that writes with a key must have. Those of `undefined` have to wait. */
   const runs = new Map(underWay.map(({ key }) => [key, undefined as string | undefined]))
-  const [group, left]: [Asked<Lane, Content>[], Asked<Lane, Content>[]] = [[], []]
+  const [group, left]: [QueuedWrite<Lane, Content>[], QueuedWrite<Lane, Content>[]] = [[], []]
   let groupText = 0
   for (const write of waiting) {
     if (group.length >= full.writes || groupText >= full.textLength) break
@@ -227,7 +223,7 @@ function takeGroup<Lane, Content>(
 
 /** Commits a group and gives its writes their results, unless the database is locked. */
 async function commit<Content>(
-  group: readonly Asked<unknown, Content>[],
+  group: readonly QueuedWrite<unknown, Content>[],
   perform: (group: readonly Content[]) => Promise<GroupOutcome>,
   observer: EngineObserver | undefined,
 ): Promise<GroupOutcome | undefined> {

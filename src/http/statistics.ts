@@ -48,7 +48,7 @@ export function countRequests(hasProvider = false) {
 /** The statistics of writes. */
 export type WriteStatistics = ReturnType<typeof countWrites>
 
-/** A `StoreObserver` that counts from now on. */
+/** An `EngineObserver` that counts from now on. */
 export const countWrites = () => ({
   groups: histogram(GROUP_BOUNDS),
   syncsS: histogram(DURATION_BOUNDS_S),

@@ -1,7 +1,7 @@
 import type { AppError } from '../domain/error.ts'
 import type { ConflictRule, OwnedPlant } from '../domain/plant.ts'
-import type { Durability, Store, StoreObserver, TaskOptions } from '../domain/store.ts'
-import type { EngineEvent } from '../engine/observer.ts'
+import type { Durability, Store, TaskOptions } from '../domain/store.ts'
+import type { EngineEvent, EngineObserver } from '../engine/observer.ts'
 import type { StoreShare } from '../engine/sqlite/share.ts'
 import type { Counts } from './tables.ts'
 import type { Source, Target } from './tools/contents.ts'
@@ -86,7 +86,7 @@ export interface OpenOptions {
   /** Called with each event that the operator should know of. */
   readonly onEvent?: (event: EngineEvent) => void
   /** Called for each group of writes, for the metrics. */
-  readonly observer?: StoreObserver | undefined
+  readonly observer?: EngineObserver | undefined
 }
 
 /** The clocks of `Io`. */

@@ -3,7 +3,7 @@ import { kindOf } from '../errors.ts'
 import type { EngineEvent } from '../observer.ts'
 import { rowsOf } from './driver.ts'
 
-/** After each growth by this size a checkpoint brings the WAL into the database. Then SQLite reuses the WAL from its beginning. */
+/** After each growth by this size a checkpoint brings the WAL into the database. Then SQLite reuses it from its beginning. */
 const CHECKPOINT_WAL_BYTES = 4 * 1024 * 1024
 /** SQLite cuts the WAL's file to this size when it reuses the WAL. Usually the file is smaller. */
 export const KEPT_WAL_BYTES = 2 * CHECKPOINT_WAL_BYTES
@@ -16,6 +16,8 @@ const CHECKPOINT_WAL_FRAMES = Math.floor(CHECKPOINT_WAL_BYTES / FRAME_BYTES)
 /** The result of a checkpoint (https://sqlite.org/pragma.html#pragma_wal_checkpoint). */
 type CheckpointRow = [busy: bigint, frames: bigint, checkpointed: bigint]
 
+export type Checkpoints = ReturnType<typeof checkpoints>
+
 /**
  * Runs checkpoints, which bring the WAL into the database. If a reader needs a part of the WAL, the checkpoint leaves that part
  * for the next one. `onWhole` is called after each checkpoint that leaves nothing. `translate` translates SQLite's errors.
@@ -24,17 +26,21 @@ export function checkpoints(writer: Database, translate: (error: unknown) => unk
   // It only counts the frames in the WAL, which takes some microseconds.
   const noop = writer.prepare('pragma wal_checkpoint(noop)')
   let framesTried = 0
-  /** The frames that the last checkpoint reached, if a reader stopped it there. */
-  let heldAt: bigint | undefined
+  /** What `run` returned last. */
+  let heldAt: ReturnType<typeof run>
   /** The operator is told of the WAL at this size, and each time it has doubled since. */
   let bytesToTell = LONG_WAL_BYTES
   writer.run(`pragma journal_size_limit = ${KEPT_WAL_BYTES}`)
 
-  /** Returns the number of frames in the database if readers keep the rest out of it, or -1 if another process runs a checkpoint. */
-  const run = (mode: 'passive' | 'truncate'): bigint | undefined => {
+  /**
+   * Returns what keeps a part of the WAL out of the database: readers, given the number of frames that are in it, or the
+   * checkpoint of another process. Returns nothing if the whole WAL is in the database, or the disk is full.
+   */
+  const run = (mode: 'passive' | 'truncate'): bigint | 'checkpoint' | undefined => {
     try {
       const [[, frames, checkpointed] = [0n, 0n, 0n]] = rowsOf<CheckpointRow>(writer, `pragma wal_checkpoint(${mode})`)
-      if (checkpointed < frames || checkpointed < 0n) return checkpointed
+      if (checkpointed < 0n) return 'checkpoint'
+      if (checkpointed < frames) return checkpointed
       onWhole()
       return undefined
     } catch (error) {

@@ -9,7 +9,8 @@ import { pragmaNumber } from './migrate.ts'
  *
  * SQLite syncs the frames of a transaction before it extends the WAL-index, at frame 4063 and every 4096 frames after it. If
  * the disk has room for the frames but not for the index, the commit fails, and the next recovery would replay the frames. So
- * the function overwrites them before it throws. It throws SQLite's error as an `EngineError`, which says if the outcome is unknown.
+ * the function overwrites them before it throws. It throws SQLite's error as an `EngineError`, which says if the outcome is
+ * unknown.
  */
 export function prepareCommit(writer: Database, path: string): () => void {
   const commit = writer.prepare('commit')

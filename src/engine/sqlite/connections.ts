@@ -45,7 +45,7 @@ export function connect<All extends Writes>(
   const open = thread?.open ?? openHere(program, writing)
   return {
     ...connectThread<All>(shared, onFailure, { ...options, open, closesLast: true }),
-    share: thread && ((): StoreShare => ({ ...shared, ...thread.addLine() })),
+    share: thread && ((): StoreShare => ({ ...shared, ...thread.addLink() })),
   }
 }
 

@@ -21,9 +21,9 @@ export function openDatabase(path: string, options: ConstructorParameters<typeof
 
 /**
  * Opens a connection to the file that is at a path, and takes its first lock by `lock`. SQLite names the WAL after the path and
- * opens it with that lock. So a connection that waited while `restore` replaced its file would take the WAL of the new file for its
- * own. This opens such a file again. The lock keeps `restore` away, if it lasts: in WAL mode it lasts as long as the connection.
- * While others have locks, this waits, because SQLite would wait without a look at the path.
+ * opens it with that lock. So a connection that waited while `restore` replaced its file would take the WAL of the new file for
+ * its own. This opens such a file again. The lock keeps `restore` away, if it lasts: in WAL mode it lasts as long as the
+ * connection. While others have locks, this waits, because SQLite would wait without a look at the path.
  */
 export function openLocked(
   path: string,
@@ -54,8 +54,8 @@ export function openLocked(
 }
 
 /**
- * How durable a successful write is. With `full` it is on disk. With `normal` it survives the end of the process, but a power loss may
- * take all writes after some point.
+ * How durable a successful write is. With `full` it is on disk. With `normal` it survives the end of the process, but a power
+ * loss may take all writes after some point.
  */
 export type Durability = 'full' | 'normal'
 

@@ -3,8 +3,8 @@ import { codeOf, EngineError, type FileRole, fileDamaged, storeUnusable } from '
 import { sizeOf, withFile } from './files/file-system.ts'
 
 /**
- * Translates SQLite's errors (https://sqlite.org/rescode.html) into `EngineError`. Conflicts of keys, which the caller translates,
- * and errors that do not come from the database stay as they are. `path` is the database's file.
+ * Translates SQLite's errors (https://sqlite.org/rescode.html) into `EngineError`. Conflicts of keys, which the caller
+ * translates, and errors that do not come from the database stay as they are. `path` is the database's file.
  */
 export function toEngineError(error: unknown, path: string, { duringCommit = false } = {}): unknown {
   const code = codeOf(error)

@@ -1,19 +1,20 @@
+import type { Database } from 'bun:sqlite'
 import { EngineError, kindOf } from '../errors.ts'
 import type { WriteResults } from '../group-queue.ts'
-import { checkpoints } from './checkpoints.ts'
+import { type Checkpoints, checkpoints } from './checkpoints.ts'
 import { prepareCommit } from './commit.ts'
 import { type Durability, openWriter } from './driver.ts'
 import { isLocked, isRefusedWrite, toEngineError } from './errors.ts'
 import { fileIdentity } from './files/file-system.ts'
 import { movedAway, watchFiles } from './files/moved-files.ts'
 import {
-  type Answer,
-  type Committed,
+  type CommittedGroup,
   type Failure,
-  type Message,
-  type Order,
-  type Report,
+  type ToWriter,
   toFailure,
+  type WriterAnswer,
+  type WriterCommand,
+  type WriterReport,
 } from './messages.ts'
 import type { Call, Program, Writes } from './program.ts'
 import { addChange, announceChanges, type ChangedSlots, type Changes, type CheckTime } from './versions.ts'
@@ -31,25 +32,25 @@ export interface GroupCommitOptions {
 }
 
 /** A thread that reads, and asks for writes. */
-export interface Client {
+export interface ReadingThread {
   readonly checkedAtMs: CheckTime
-  readonly port: { postMessage(answer: Answer): void }
+  readonly port: { postMessage(answer: WriterAnswer): void }
 }
 
-/** A group of writes of a client. */
-type Asked = Extract<Message, { group: unknown }> & { readonly client: Client }
+/** A group of writes of a thread. */
+type ClientGroup = Extract<ToWriter, { group: unknown }> & { readonly thread: ReadingThread }
 
-/** Takes the messages of clients, in their order. The groups among them share a commit. */
-export type TakeMessages = (received: readonly (readonly [Client, Message])[]) => void
+/** Takes the messages of threads, in their order. The groups among them share a commit. */
+export type TakeMessages = (received: readonly (readonly [ReadingThread, ToWriter])[]) => void
 
 /**
- * Opens the connection that writes. `report` is called with what nobody has asked for. Throws SQLite's error, or an error that says
- * that the file was moved.
+ * Opens the connection that writes. `report` is called with what nobody has asked for. Throws SQLite's error, or an error that
+ * says that the file was moved.
  */
 export function openGroupCommit(
   program: Program,
   options: GroupCommitOptions,
-  report: (report: Report) => void,
+  report: (report: WriterReport) => void,
 ): TakeMessages {
   const { path, changes } = options
   const watched = openWatched(program, options)
@@ -61,7 +62,7 @@ export function openGroupCommit(
   const kept = keepFailure(report)
   const checkpointIfDue = dueCheckpoints(program, wal, kept, report)
 
-  const checkOthers = ({ checkedAtMs }: Client, nowMs: number) => {
+  const checkOthers = ({ checkedAtMs }: ReadingThread, nowMs: number) => {
     try {
       announced.checkOthers(checkedAtMs, nowMs)
     } catch (error) {
@@ -69,50 +70,56 @@ export function openGroupCommit(
       if (!isLocked(error)) throw error
     }
   }
-  const obey = (order: Order): Answer => {
+  const commitAndAnswer = (groups: readonly ClientGroup[]) => {
+    let answers: readonly CommittedGroup[] | { readonly failure: Failure }
     try {
-      try {
-        if (order !== 'discard') wal.run(order === 'truncate' ? 'truncate' : 'passive')
-      } finally {
-        if (order !== 'truncate') writer.close(true)
-      }
-      return 'done'
-    } catch (error) {
-      // Only who has given the order is told. The writes before it are done, but the WAL may keep what they have deleted.
-      return { failure: { ...kept.keep(toFailure(error)), outcomeIsUnknown: order === 'truncate' } }
-    }
-  }
-  const commitAsked = (asked: readonly Asked[]) => {
-    let answers: readonly Committed[] | { readonly failure: Failure }
-    try {
-      answers = kept.failure === undefined ? commitGroups(asked) : { failure: kept.failure }
+      answers = kept.failure === undefined ? commitGroups(groups) : { failure: kept.failure }
     } catch (error) {
       answers = { failure: kept.report(toFailure(error)) }
     }
-    for (const [index, { client }] of asked.entries())
-      client.port.postMessage('failure' in answers ? answers : (answers[index] as Committed))
+    for (const [index, { thread }] of groups.entries())
+      thread.port.postMessage('failure' in answers ? answers : (answers[index] as CommittedGroup))
     // After the answers, so that only the next groups wait for it.
-    checkpointIfDue(asked)
+    checkpointIfDue(groups)
   }
 
   return (received) => {
-    const asked: Asked[] = []
-    for (const [client, message] of received) {
-      if ('group' in message) asked.push({ client, ...message })
-      else if ('checkOthersAtMs' in message) checkOthers(client, message.checkOthersAtMs)
+    const groups: ClientGroup[] = []
+    for (const [thread, message] of received) {
+      if ('group' in message) groups.push({ thread, ...message })
+      else if ('checkOthersAtMs' in message) checkOthers(thread, message.checkOthersAtMs)
       else if ('failure' in message) kept.report(message.failure)
       else {
-        // A client gets its answers in the order of its messages.
-        if (asked.length > 0) commitAsked(asked.splice(0))
-        client.port.postMessage(obey(message.order))
+        // A thread gets its answers in the order of its messages.
+        if (groups.length > 0) commitAndAnswer(groups.splice(0))
+        thread.port.postMessage(execute(message.command, writer, wal, kept))
       }
     }
-    if (asked.length > 0) commitAsked(asked)
+    if (groups.length > 0) commitAndAnswer(groups)
+  }
+}
+
+function execute(
+  command: WriterCommand,
+  writer: Database,
+  wal: Checkpoints,
+  kept: ReturnType<typeof keepFailure>,
+): WriterAnswer {
+  try {
+    try {
+      if (command !== 'discard') wal.run(command === 'truncate' ? 'truncate' : 'passive')
+    } finally {
+      if (command !== 'truncate') writer.close(true)
+    }
+    return 'done'
+  } catch (error) {
+    // Only who has given the command is told. The writes before it are done, but the WAL may keep what they have deleted.
+    return { failure: { ...kept.keep(toFailure(error)), outcomeIsUnknown: command === 'truncate' } }
   }
 }
 
 /** Keeps the first failure of the store. After it no write begins: a group may be on its way already when a checkpoint fails. */
-function keepFailure(report: (report: Report) => void) {
+function keepFailure(report: (report: WriterReport) => void) {
   const kept = {
     failure: undefined as Failure | undefined,
     keep(found: Failure): Failure {
@@ -129,22 +136,22 @@ function keepFailure(report: (report: Report) => void) {
   return kept
 }
 
-/** So many small writes together add less than a MiB to the WAL. After a lone one, to ask for its size would take 17 µs of 280 µs. */
+/** So many small writes add less than a MiB to the WAL. After a lone one, to ask for its size would take 17 µs of 280 µs. */
 const SMALL_GROUPS_MAX = 32
 
 /** Returns a function that brings a WAL that has grown into the database, after the commit of some groups. */
 function dueCheckpoints(
   program: Program,
-  wal: ReturnType<typeof checkpoints>,
+  wal: Checkpoints,
   kept: ReturnType<typeof keepFailure>,
-  report: (report: Report) => void,
+  report: (report: WriterReport) => void,
 ) {
   /** The lone small writes since the last look at the size of the WAL. */
   let smallGroups = 0
 
-  return ([asked, anotherGroup]: readonly Asked[]) => {
-    const [call, another] = asked?.group ?? []
-    const isLone = anotherGroup === undefined && another === undefined
+  return ([first, second]: readonly ClientGroup[]) => {
+    const [call, another] = first?.group ?? []
+    const isLone = second === undefined && another === undefined
     if (isLone && call !== undefined && program.isSmall(call) && ++smallGroups < SMALL_GROUPS_MAX) return
     smallGroups = 0
     try {
@@ -169,7 +176,8 @@ function openWatched(program: Program, { path, identity, durability, settings }:
 }
 
 /**
- * Returns a function that commits groups, or nothing of them. It returns the answer to each. It throws an `EngineError` if SQLite fails.
+ * Returns a function that commits groups, or nothing of them, and returns the answer to each. It throws an `EngineError` if
+ * SQLite fails.
  */
 function groupTransaction(
   program: Program,
@@ -180,14 +188,14 @@ function groupTransaction(
   const begin = writer.prepare('begin immediate')
   const commit = prepareCommit(writer, path)
 
-  return function commitGroups(asked: readonly Asked[], isRepeated = false): readonly Committed[] {
+  return function commitGroups(groups: readonly ClientGroup[], isRepeated = false): readonly CommittedGroup[] {
     try {
       begin.run()
-      for (const { client, nowMs } of asked) announced.checkOthers(client.checkedAtMs, nowMs)
-      const answers: Committed[] = []
+      for (const { thread, nowMs } of groups) announced.checkOthers(thread.checkedAtMs, nowMs)
+      const answers: CommittedGroup[] = []
       const changed: ChangedSlots = new Map()
       let count = 0
-      for (const { group } of asked) {
+      for (const { group } of groups) {
         const results = callAll(program, writes, group, changed)
         answers.push({ writes: 0, commitMs: 0, ...(results !== undefined && { results }) })
         count += group.length
@@ -201,7 +209,7 @@ function groupTransaction(
       }
       const commitMs = performance.now() - startMs
       if (areMoved()) throw new EngineError('store_failed', { outcomeIsUnknown: true, cause: movedAway(path) })
-      return answers.with(0, { ...(answers[0] as Committed), writes: count, commitMs })
+      return answers.with(0, { ...(answers[0] as CommittedGroup), writes: count, commitMs })
     } catch (cause) {
       if (writer.inTransaction) writer.run('rollback')
       forget()
@@ -209,14 +217,12 @@ function groupTransaction(
       // The disk refused the group but then took a file, so somebody may have made room in between.
       const mayHaveRoom = error instanceof EngineError && error.kind === 'store_failed' && isRefusedWrite(error.cause)
       if (isRepeated || !mayHaveRoom) throw error
-      return commitGroups(asked, true)
+      return commitGroups(groups, true)
     }
   }
 }
 
-/**
- * Calls the writes of a group, and adds to `changed` what they change. Returns nothing if all of them were done and returned nothing.
- */
+/** Calls the writes of a group, and adds what they change to `changed`. Returns nothing if all were done and returned nothing. */
 function callAll(
   program: Program,
   writes: Writes,

@@ -7,22 +7,22 @@ import type { Call } from './program.ts'
  * A message to the thread that writes, as JSON: a text travels between threads for a third of the CPU time of an object. The
  * thread answers groups and orders, one by one. `nowMs` is from the clock of the store.
  */
-export type Message =
+export type ToWriter =
   /** Commits a group of writes in one transaction with one sync. Each write is done or refused by itself. */
   | { readonly group: readonly Call[]; readonly nowMs: number }
   /** Looks for commits of other processes. It has no answer. */
   | { readonly checkOthersAtMs: number }
   /** The thread has found the database damaged, so that no write may begin any more. It has no answer. */
   | { readonly failure: Failure }
-  | { readonly order: Order }
+  | { readonly command: WriterCommand }
 
 /**
  * `truncate` empties the WAL, unless another process reads it. `close` brings the WAL into the database and ends the connection.
  * `discard` ends it and leaves the files as they are: the next start recovers from them.
  */
-export type Order = 'truncate' | 'close' | 'discard'
+export type WriterCommand = 'truncate' | 'close' | 'discard'
 
-/** Why a group, an order or a checkpoint failed. It is plain data, because an `EngineError` does not survive the way between threads. */
+/** Why a group, a command or a checkpoint failed: plain data, because no `EngineError` survives the way between threads. */
 export interface Failure {
   /** `bug` if the error does not come from the database. */
   readonly kind: string
@@ -30,24 +30,24 @@ export interface Failure {
   readonly reason: string
 }
 
-/** An answer `done`: an order was done, or every write of a group was done and returned nothing. */
-export type Answer = 'done' | Committed | { readonly failure: Failure }
+/** An answer `done`: a command was done, or every write of a group was done and returned nothing. */
+export type WriterAnswer = 'done' | CommittedGroup | { readonly failure: Failure }
 
 /**
- * A group was committed. Of the threads whose groups shared the commit, one is told how many writes it had in all, and how long it
- * took. Without results, every write was done and returned nothing.
+ * A group was committed. Of the threads whose groups shared the commit, one is told how many writes it had in all, and how long
+ * it took. Without results, every write was done and returned nothing.
  */
-export interface Committed {
+export interface CommittedGroup {
   readonly writes: number
   readonly commitMs: number
   readonly results?: WriteResults
 }
 
 /** What the thread that opened the store is told without having asked: the first failure, and what a checkpoint found. */
-export type Report = { readonly failure: Failure } | { readonly event: EngineEvent }
+export type WriterReport = { readonly failure: Failure } | { readonly event: EngineEvent }
 
 /** A message from the thread that writes. */
-export type Sent = Answer | { readonly report: Report }
+export type FromWriter = WriterAnswer | { readonly report: WriterReport }
 
 /** Makes plain data of an error. */
 export function toFailure(error: unknown): Failure {

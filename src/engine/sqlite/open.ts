@@ -23,8 +23,8 @@ export interface EngineOptions extends ConnectOptions, Pick<InspectOptions, 'onO
 }
 
 /**
- * Opens a store in a SQLite file. Creates the file if there is none, and migrates an older schema. Rejects with an `EngineError` of
- * kind `store_unusable`. Calls `onFailure` once if the store fails later and must not be written to any more.
+ * Opens a store in a SQLite file. Creates the file if there is none, and migrates an older schema. Rejects with an
+ * `EngineError` of kind `store_unusable`. Calls `onFailure` once if the store fails later and must not be written to any more.
  */
 export async function openEngine<All extends Writes>(
   program: Program,
@@ -38,8 +38,8 @@ export async function openEngine<All extends Writes>(
   refuseLeftWal(path)
   if (mustExist && !exists) throw databaseMissing(path)
   if (mustExist && statSync(path).size === 0) throw databaseEmpty(path)
-  // SQLite could create the file too, but would not give it to the service's user. If this fails, another first start was faster, or
-  // SQLite fails next and tells why.
+  // SQLite could create the file too, but would not give it to the service's user. If this fails, another first start was
+  // faster, or SQLite fails next and tells why.
   if (!exists) orUndefined(() => createFile(path))
   try {
     using first = openWriter(path, durability)

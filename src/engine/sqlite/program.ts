@@ -4,8 +4,8 @@ import type { Database } from 'bun:sqlite'
 export type Call = readonly [name: string, ...args: readonly unknown[]]
 
 /**
- * The writes of a program by their names. Each runs inside a transaction that it may share with others. To refuse, it throws an error
- * with a `kind` and a message, and must have changed nothing.
+ * The writes of a program by their names. Each runs inside a transaction that it may share with others. To refuse, it throws an
+ * error with a `kind` and a message, and must have changed nothing.
  */
 export type Writes = Readonly<Record<string, (...args: never[]) => unknown>>
 
@@ -18,8 +18,8 @@ export type Change = { readonly owner: number; readonly lowestId: bigint | undef
 /** What a product does on the connection that writes. The engine knows nothing else of it. */
 export interface Program<Settings = unknown> {
   /**
-   * Prepares the writes. The settings are data that a message between threads can have. `forget` is called after a rollback and after
-   * a commit of another process: what the writes remember of the database may be wrong.
+   * Prepares the writes. The settings are data that a message between threads can have. `forget` is called after a rollback and
+   * after a commit of another process: what the writes remember of the database may be wrong.
    */
   open(writer: Database, settings: Settings): { readonly writes: Writes; forget(): void }
   /** What a write has changed for readers. Asked after the write ran and before its commit. A refused write changes nothing. */

@@ -3,11 +3,11 @@ import { orUndefined } from '../errors.ts'
 import type { Change } from './program.ts'
 
 /*
- * How a thread that has cached what it read knows whether that is still true. There are slots: one for each hash of an owner's id,
- * and one for what all owners share. Before each commit, the connection that writes raises `begun` of the slots that the commit
- * changes, because from then on a reader may see the change. After the commit it sets `ended` to `begun`. In between nobody knows
- * which of both states a reader sees, so a version is taken only while both are equal. A thread takes the version before it reads,
- * and what it reads is true for as long as the version stays the same.
+ * How a thread that has cached what it read knows whether that is still true. There are slots: one for each hash of an owner's
+ * id, and one for what all owners share. Before each commit, the connection that writes raises `begun` of the slots that the
+ * commit changes, because from then on a reader may see the change. After the commit it sets `ended` to `begun`. In between
+ * nobody knows which of both states a reader sees, so a version is taken only while both are equal. A thread takes the version
+ * before it reads, and what it reads is true for as long as the version stays the same.
  *
  * SQLite itself tells about other processes: `pragma data_version` of the connection that writes changes with their commits
  * only (https://sqlite.org/pragma.html#pragma_data_version). Nobody knows what such a commit has changed, so it raises `epoch`.
@@ -29,7 +29,7 @@ const HIGHEST_ID = 2n ** 63n - 1n
 const SHARED = OWNER_SLOTS
 const SLOTS = OWNER_SLOTS + 1
 
-/** After this part of the time within which others are to be seen, a reader has the thread look again, if it is asked anything. */
+/** After this part of `othersSeenWithinMs` a reader has the thread look again, once it is asked for a version. */
 export const CHECK_AFTER = 0.4
 
 type Numbers = Int32Array<SharedArrayBuffer>
@@ -48,7 +48,7 @@ export interface Changes {
   readonly checkpointedAtMs: Float64Array<SharedArrayBuffer>
 }
 
-/** When the last completed check for other processes was asked for, in whole milliseconds of the clock of the reader who asked. */
+/** When the last completed check for other processes was asked for, in whole milliseconds of the reader's clock. */
 export type CheckTime = BigNumbers
 
 const shareNumbers = (length: number): Numbers =>
@@ -173,7 +173,7 @@ export function readVersions(
     if (nowMs - checkedMs > checkAfterMs) check(nowMs)
     return nowMs - checkedMs < othersSeenWithinMs
   }
-  /** The version that a number of changes of a slot makes. As unsigned numbers: a busy owner reaches 2^31 changes within weeks. */
+  /** The version after so many changes of a slot, as unsigned numbers: a busy owner reaches 2^31 changes within weeks. */
   const versionAt = (changes: number): Version => (Atomics.load(epoch, 0) >>> 0) * KNOWN_CHANGES + (changes >>> 0)
   const versionOf = (slot: number): Version | undefined => {
     if (!isChecked()) return undefined

@@ -3,9 +3,17 @@ import { EngineError } from '../errors.ts'
 import { type GroupOutcome, queueGroups } from '../group-queue.ts'
 import type { EngineEvent, EngineObserver } from '../observer.ts'
 import { type GroupCommitOptions, openGroupCommit } from './group-commit.ts'
-import { type Answer, type Failure, type Message, type Order, type Sent, toError, toFailure } from './messages.ts'
+import {
+  type Failure,
+  type FromWriter,
+  type ToWriter,
+  toError,
+  toFailure,
+  type WriterAnswer,
+  type WriterCommand,
+} from './messages.ts'
 import type { Call, Program, Writes } from './program.ts'
-import type { Line, StoreShare } from './share.ts'
+import type { StoreShare, WriterLink } from './share.ts'
 import { type Changes, shareCheckTime } from './versions.ts'
 
 /** What a thread that uses a store needs of its process. */
@@ -50,7 +58,7 @@ export function openWriter<All extends Writes>(options: WriterOptions) {
   }
   const { write, ...queue } = queueGroups({ perform: { only: perform }, observer, threads })
   /** Sends a message that has no answer. */
-  const tell = (message: Message) => connection.post(JSON.stringify(message))
+  const post = (message: ToWriter) => connection.post(JSON.stringify(message))
 
   return {
     ...queue,
@@ -60,28 +68,28 @@ export function openWriter<All extends Writes>(options: WriterOptions) {
       return write({ lane: 'only', content, textLength: content.length }) as Promise<ReturnType<All[Name]>>
     },
     /** Asks for a look for commits of other processes, and does not wait. */
-    checkOthers: (nowMs: number) => tell({ checkOthersAtMs: nowMs }),
+    checkOthers: (nowMs: number) => post({ checkOthersAtMs: nowMs }),
     /** Ends all writing, also that of other threads of this process. */
     async fail(error: EngineError): Promise<void> {
-      tell({ failure: toFailure(error) })
+      post({ failure: toFailure(error) })
       await queue.refuse(new EngineError('store_failed'))
     },
     /** Brings the WAL into the database and empties it, unless another process reads it. */
-    emptyWal: () => connection.obey('truncate'),
+    emptyWal: () => connection.execute('truncate'),
     /** Resolves once the connection is open, or has failed. */
     opened: connection.opened,
-    /** Sends the last order if there is one, and ends the connection. */
+    /** Sends the last command if there is one, and ends the connection. */
     end: connection.end,
   }
 }
 
 /** The connection that writes, and the answers that it owes. */
 function openConnection(open: OpenChannel, { onFailure, onEvent }: Pick<WriterOptions, 'onFailure' | 'onEvent'>) {
-  const unanswered: ((answer: Answer) => void)[] = []
+  const unanswered: ((answer: WriterAnswer) => void)[] = []
   /** Why nothing answers any more. */
   let ending: Failure | undefined
 
-  const receive = (sent: Sent) => {
+  const receive = (sent: FromWriter) => {
     if (sent === 'done' || !('report' in sent)) unanswered.shift()?.(sent)
     else if ('event' in sent.report) onEvent(sent.report.event)
     else onFailure(toError(sent.report.failure))
@@ -94,22 +102,22 @@ function openConnection(open: OpenChannel, { onFailure, onEvent }: Pick<WriterOp
     onFailure(new EngineError('store_failed', { cause: reason }))
   }
   // The first answer comes unasked.
-  const opened = new Promise<Answer>((resolve) => unanswered.push(resolve))
+  const opened = new Promise<WriterAnswer>((resolve) => unanswered.push(resolve))
   const channel = open(receive, onEnd)
 
-  const ask = (message: string): Promise<Answer> =>
+  const ask = (message: string): Promise<WriterAnswer> =>
     new Promise((resolve) => {
       if (ending !== undefined) return resolve({ failure: ending })
       unanswered.push(resolve)
       channel.post(message)
     })
-  const obey = async (order: Order): Promise<void> => {
-    const answer = await ask(JSON.stringify({ order } satisfies Message))
+  const execute = async (command: WriterCommand): Promise<void> => {
+    const answer = await ask(JSON.stringify({ command } satisfies ToWriter))
     if (answer !== 'done' && 'failure' in answer) throw toError(answer.failure)
   }
-  const end = async (order: Order | undefined): Promise<void> => {
+  const end = async (command: WriterCommand | undefined): Promise<void> => {
     try {
-      if (order !== undefined) await obey(order)
+      if (command !== undefined) await execute(command)
     } catch (error) {
       // A thread that has ended has reported it already.
       if (ending === undefined) throw error
@@ -118,11 +126,11 @@ function openConnection(open: OpenChannel, { onFailure, onEvent }: Pick<WriterOp
       channel.stop()
     }
   }
-  return { ...channel, opened, ask, obey, end }
+  return { ...channel, opened, ask, execute, end }
 }
 
-/** Opens a way to the connection that writes, which answers `done` once it is open. `onEnd` is called if its thread ends before `stop`. */
-export type OpenChannel = (receive: (sent: Sent) => void, onEnd: (reason: string) => void) => Channel
+/** Opens a way to the connection that writes. It answers `done` once it is open. `onEnd`: its thread has ended too early. */
+export type OpenChannel = (receive: (sent: FromWriter) => void, onEnd: (reason: string) => void) => Channel
 
 interface Channel {
   readonly post: (message: string) => void
@@ -131,7 +139,7 @@ interface Channel {
 
 /** The connection that writes is in this thread. It throws SQLite's error if it cannot open the database. */
 export const openHere =
-  (program: Program, { checkedAtMs, ...options }: GroupCommitOptions & Pick<Line, 'checkedAtMs'>): OpenChannel =>
+  (program: Program, { checkedAtMs, ...options }: GroupCommitOptions & Pick<WriterLink, 'checkedAtMs'>): OpenChannel =>
   (receive) => {
     const commit = openGroupCommit(program, options, (report) => receive({ report }))
     const client = { checkedAtMs, port: { postMessage: receive } }
@@ -157,9 +165,12 @@ export const joinThread =
   }
 
 /** A thread that has been started writes: it runs `runProgram`. */
-export function useThread(thread: Worker, { checkedAtMs, ...options }: GroupCommitOptions & Pick<Line, 'checkedAtMs'>) {
+export function useThread(
+  thread: Worker,
+  { checkedAtMs, ...options }: GroupCommitOptions & Pick<WriterLink, 'checkedAtMs'>,
+) {
   const { port1: port, port2: ownPort } = new MessageChannel()
-  thread.postMessage({ options, line: { port, checkedAtMs } }, [port])
+  thread.postMessage({ options, link: { port, checkedAtMs } }, [port])
 
   const open: OpenChannel = (receive, onEnd) => {
     thread.onerror = ({ message }) => onEnd(`the thread that writes has failed: ${message}`)
@@ -175,11 +186,11 @@ export function useThread(thread: Worker, { checkedAtMs, ...options }: GroupComm
   }
   return {
     open,
-    /** A line for another thread of this process. */
-    addLine(): Line {
+    /** A link for another thread of this process. */
+    addLink(): WriterLink {
       const checkedAtMs = shareCheckTime()
       const { port1, port2 } = new MessageChannel()
-      thread.postMessage({ line: { port: port1, checkedAtMs } }, [port1])
+      thread.postMessage({ link: { port: port1, checkedAtMs } }, [port1])
       return { port: port2, checkedAtMs }
     },
   }

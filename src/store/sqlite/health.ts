@@ -10,8 +10,9 @@ import { PLANT_FORMAT } from './format.ts'
 export function health({ path, reader, read, checkpointedAtMs, write, load }: Connections) {
   const selectOne = reader.prepare('select 1 from users limit 1')
   const measure = reader.prepare<unknown, [number, number]>(
-    `select coalesce(max(at_ms), 0), coalesce(max(bytes), 0), (select count(*) from (select 1 from tokens
-       where revoked_at_ms is null and replaced_by is null and expires_at_ms > ?1 and expires_at_ms <= ?2 limit ${EXPIRING_TOKENS_MAX}))
+    `select coalesce(max(at_ms), 0), coalesce(max(bytes), 0), (select count(*) from (
+       select 1 from tokens where revoked_at_ms is null and replaced_by is null
+         and expires_at_ms > ?1 and expires_at_ms <= ?2 limit ${EXPIRING_TOKENS_MAX}))
      from last_backup`,
   )
 

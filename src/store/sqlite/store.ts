@@ -33,7 +33,7 @@ export async function openSqliteStore(
   return { ...storeOf(opened), opened: opened.writer.opened, share: opened.share }
 }
 
-/** Uses a store that another thread of this process has opened. That thread closes its store last. `onFailure` is that of `open`. */
+/** Uses a store that another thread of this process has opened, and closes last. `onFailure` is that of `open`. */
 export const joinStore = (
   share: StoreShare,
   onFailure: (error: AppError) => void,

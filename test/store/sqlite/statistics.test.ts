@@ -1,14 +1,14 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { statfsSync, statSync } from 'node:fs'
-import type { StoreObserver } from '../../../src/domain/store.ts'
+import type { EngineObserver } from '../../../src/engine/observer.ts'
 import { engineOf } from '../../../src/store/open.ts'
 import { openWithUser, WAL } from './files.ts'
 
 async function openObserved() {
   const groups: { readonly writes: number; readonly syncMs: number }[] = []
   const refusals: string[] = []
-  const observer: StoreObserver = {
+  const observer: EngineObserver = {
     recordGroup: (writes, syncMs) => groups.push({ writes, syncMs }),
     recordRefusal: (reason) => refusals.push(reason),
   }

@@ -38,7 +38,7 @@ export const filesOpenToOthers = (path: string): string[] =>
     return (mode & OPEN_TO_OTHERS) !== 0
   })
 
-/** Opens a file, passes its descriptor to `use`, and closes it. If this creates the file, only its owner may read and write it. */
+/** Opens a file, passes its descriptor to `use`, and closes it. Only the owner of a new file may read and write it. */
 export function withFile<T>(path: string, flags: 'r' | 'wx', use: (file: number) => T): T {
   const file = fs.openSync(path, flags, 0o600)
   try {

@@ -8,8 +8,8 @@ import { syncDirectory } from './file-system.ts'
 
 /**
  * Locks a database: no other process has it open, or can use it until the connection is closed. Throws `store_unusable`, with
- * `advice`, if another process has it open, even an idle one: in WAL mode each process that has read a database keeps a shared lock
- * on it, and this lock is exclusive (https://sqlite.org/wal.html#noshm).
+ * `advice`, if another process has it open, even an idle one: in WAL mode each process that has read a database keeps a shared
+ * lock on it, and this lock is exclusive (https://sqlite.org/wal.html#noshm).
  */
 export function lockAlone(path: string, advice = 'end it'): Database {
   const lock = (db: Database) => {
@@ -41,9 +41,9 @@ export function isOpenElsewhere(path: string): boolean {
 }
 
 /**
- * Prepares the database of `lockAlone` to be replaced by a file that gets its name: brings the WAL into the database and removes the
- * files beside it, durably. So a database never stands beside the WAL of another one. The caller closes the connection after the
- * replacement. A process that waits for the lock then sees that the file has changed.
+ * Prepares the database of `lockAlone` to be replaced by a file that gets its name: brings the WAL into the database and
+ * removes the files beside it, durably. So a database never stands beside the WAL of another one. The caller closes the
+ * connection after the replacement. A process that waits for the lock then sees that the file has changed.
  */
 export function removeSideFiles(db: Database): void {
   const path = db.filename
@@ -58,8 +58,8 @@ export function removeSideFiles(db: Database): void {
 }
 
 /**
- * Removes the files that SQLite has made beside a database, or the new database too, before it found out that the file system shares
- * no memory. The lock shows that nobody else uses them.
+ * Removes the files that SQLite has made beside a database, or the new database too, before it found out that the file system
+ * shares no memory. The lock shows that nobody else uses them.
  */
 export function removeUnshared(path: string, isNew = false): void {
   orUndefined(() => {

@@ -14,8 +14,8 @@ export const SETTLED_MS = 3000
  * read from the database, so that SQLite opens all of them.
  *
  * The store asks after every commit. A file that comes, goes or gets another name changes the ctime of its directory, so one
- * `lstat` of the directory is enough once its last change is old. In a process that has just slept that takes 8 µs, and to look at
- * all files takes 26 µs.
+ * `lstat` of the directory is enough once its last change is old. In a process that has just slept that takes 8 µs, and to look
+ * at all files takes 26 µs.
  *
  * This must not `lstat` the WAL: since Linux 6.13 that makes the next write store a finer mtime, which the next sync must
  * flush too (+50 % per commit, https://docs.kernel.org/filesystems/multigrain-ts.html). It reads the link of the WAL's
@@ -55,7 +55,7 @@ export function watchFiles<T>(path: string, open: () => T, nowMs = Date.now) {
 /** The error of a database whose file is not at its path any more. */
 export const movedAway = (path: string) => new Error(`${path}, or a file beside it, was moved, replaced or deleted`)
 
-/** The descriptors that have a path open. None if the system does not list them. A link shows the current path of an open file. */
+/** The descriptors that have a path open, or none if the system does not list them. A link shows the current path of its file. */
 function descriptorsOf(path: string): readonly string[] {
   const descriptors = orUndefined(() => readdirSync(DESCRIPTORS).map((name) => `${DESCRIPTORS}/${name}`)) ?? []
   // A descriptor may be closed meanwhile.

@@ -32,7 +32,7 @@ function removeUnfinishedNames(path: string): void {
   }
 }
 
-/** Whether the file itself is mounted, and not a directory above it (proc_pid_mountinfo(5)). Other systems than Linux mount no files. */
+/** Whether the file itself is mounted, and no directory above it (proc_pid_mountinfo(5)). Other systems mount no files. */
 function isMountPoint(path: string): boolean {
   const mounts = orUndefined(() => readFileSync('/proc/self/mountinfo', 'utf8')) ?? ''
   return mounts.split('\n').some((line) => unescaped(line.split(' ')[4] ?? '') === path)

@@ -15,7 +15,7 @@ import { type Definition, refuseChangedSchema } from './schema.ts'
 /** The header of a WAL (https://sqlite.org/fileformat.html#wal_file_format). */
 const WAL_HEADER_BYTES = 32
 
-/** The longest name of a file on most file systems, the longest path that SQLite opens, and the longest ending of a file beside a database. */
+/** The longest name on most file systems, the longest path that SQLite opens, and the longest ending beside a database. */
 const NAME_MAX_BYTES = 255
 const PATH_MAX_BYTES = 512
 const ENDING_MAX_BYTES = '-backup.partial--journal'.length + crypto.randomUUID().length
@@ -31,9 +31,9 @@ export interface InspectOptions {
 
 /**
  * Refuses a path where no database can be, a file that is not our database, and a database whose schema another program has
- * changed, in a line that says which it is. This changes no byte of the file, but takes back a write that a kill has interrupted. It
- * runs before anything else opens the file for writing. Also returns the objects of other programs, and for a reader the resting
- * state of a file that this process may not write to.
+ * changed, in a line that says which it is. This changes no byte of the file, but takes back a write that a kill has
+ * interrupted. It runs before anything else opens the file for writing. Also returns the objects of other programs, and for a
+ * reader the resting state of a file that this process may not write to.
  */
 export function inspect(path: string, format: Format, { isReader = false, onOtherName }: InspectOptions = {}) {
   const state = refuseUnusablePath(path, isReader)

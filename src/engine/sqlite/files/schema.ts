@@ -22,9 +22,9 @@ const LISTED_MAX = 10
 const LISTED_NAME_LENGTH = 100
 
 /**
- * Compares a schema with the one that the product's migrations up to its version make. Throws `store_unusable` if one of these definitions is
- * changed or missing, or if another program has added a trigger, a view, an index of its tables or a foreign key to them.
- * Returns the tables of other programs and their indexes.
+ * Compares a schema with the one that the product's migrations up to its version make. Throws `store_unusable` if one of these
+ * definitions is changed or missing, or if another program has added a trigger, a view, an index of its tables or a foreign key
+ * to them. Returns the tables of other programs and their indexes.
  */
 export function refuseChangedSchema(role: FileRole, path: string, db: Database, version: number, format: Format) {
   const { expected, names } = ownDefinitions(version, format)

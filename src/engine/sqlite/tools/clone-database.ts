@@ -26,22 +26,22 @@ export interface Source<C extends Counts> {
   readonly state?: string | undefined
 }
 
-/** How to watch and stop a clone. If the signal stops it, nothing of the clone is left, and it rejects with the signal's reason. */
+/** How to watch and stop a clone. If the signal stops it, nothing of it is left, and it rejects with the signal's reason. */
 export interface CloneOptions {
   /** Replaces an existing file. */
   readonly force?: boolean
-  /** Called with the number of rows of the largest table that are cloned, and of all. The clone waits for it between two batches. */
+  /** Called with the rows of the largest table that are cloned, and their number. The clone waits for it between two batches. */
   readonly onProgress?: (done: number, total: number) => void | Promise<void>
   readonly signal?: AbortSignal
 }
 
-/** A clone that is whole and on disk, with its numbers of rows. `dropped` lists the objects of other programs that it leaves out. */
+/** A clone that is whole and on disk, with its numbers of rows. `dropped` lists what it leaves out of other programs. */
 export type Cloned<C extends Counts> = C & { readonly dropped: string }
 
 /**
- * Clones a database, as it is at one moment, to `target`. The file gets that name once the clone is verified and on disk. Rejects
- * as `withClone` does. Also rejects and changes nothing if there is a file, unless `force` is true and the file is a database that
- * no process has open.
+ * Clones a database, as it is at one moment, to `target`. The file gets that name once the clone is verified and on disk.
+ * Rejects as `withClone` does. Also rejects and changes nothing if there is a file, unless `force` is true and the file is a
+ * database that no process has open.
  */
 export async function cloneDatabase<C extends Counts>(source: Source<C>, target: string, options: CloneOptions) {
   if (fileIdentity(source.path) === fileIdentity(target)) {
@@ -76,8 +76,8 @@ const targetExists = (target: string) =>
 
 /**
  * Clones a database, as it is at one moment, to a new file beside `target`, verifies the clone, and passes it to `use`. Rejects
- * with `store_unusable` if the source is damaged, and with `file_unusable` if the clone cannot be made. Nothing of a clone is left
- * that `use` does not give its name.
+ * with `store_unusable` if the source is damaged, and with `file_unusable` if the clone cannot be made. Nothing of a clone is
+ * left that `use` does not give its name.
  *
  * It does not use `vacuum into`, which does not sync its file, cannot be stopped, and does not say how many rows it has read.
  */
@@ -160,9 +160,8 @@ async function cloneLargest<C extends Counts>(
   let batch: number
   do {
     signal?.throwIfAborted()
-    batch = clone.run(
-      `insert into main.${table} select * from source.${table} ${done === 0 ? '' : afterLast} order by ${order} limit ${BATCH_ROWS}`,
-    ).changes
+    const next = `${done === 0 ? '' : afterLast} order by ${order} limit ${BATCH_ROWS}`
+    batch = clone.run(`insert into main.${table} select * from source.${table} ${next}`).changes
     done += batch
     await onProgress?.(done, expected[table] ?? 0)
     await nextTurn()

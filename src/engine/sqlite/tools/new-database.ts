@@ -35,8 +35,8 @@ export function createDatabase(target: string) {
         syncDirectory(dirname(target))
       } catch (cause) {
         const reason = cause instanceof Error ? cause.message : cause
-        const message = `${target} is there, but a loss of power may undo that, because its directory could not be synced: ${reason}.`
-        throw new EngineError('file_unusable', { message, cause })
+        const problem = 'a loss of power may undo that, because its directory could not be synced'
+        throw new EngineError('file_unusable', { message: `${target} is there, but ${problem}: ${reason}.`, cause })
       }
     },
     [Symbol.dispose]: () => made.dispose(),
@@ -44,12 +44,12 @@ export function createDatabase(target: string) {
 }
 
 /**
- * Makes a finished file a database for servers, which then need not have it alone at their start. This must be the last statement,
- * because the next one would make a WAL.
+ * Makes a finished file a database for servers, which then need not have it alone at their start. This must be the last
+ * statement, because the next one would make a WAL.
  */
 export const ENTER_WAL_MODE = 'pragma main.journal_mode = wal'
 
-/** It needs no journal on disk, because an unfinished file is deleted. Commits are synced. Another database can be attached by a URI. */
+/** An unfinished file is deleted, so it needs no journal on disk. Commits are synced. A database can be attached by a URI. */
 function openUnfinished(path: string): Database {
   const db = openDatabase(path, constants.SQLITE_OPEN_READWRITE | constants.SQLITE_OPEN_URI)
   db.run(`pragma busy_timeout = ${LOCK_MAX_WAIT_MS}`)

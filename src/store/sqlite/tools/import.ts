@@ -64,7 +64,7 @@ export const importPlants =
     await use({ add, findExisting, store })
   }
 
-/** Opens a connection whose temporary file is beside the database. SQLite gives that file no name, so that nothing of it is left. */
+/** Opens a connection whose temporary file is beside the database. SQLite gives it no name, so that nothing of it is left. */
 function openConnection(path: string): Database {
   const db = openWriter(path, 'full')
   db.run('pragma busy_timeout = 0')
@@ -131,7 +131,7 @@ function prepareBegin(db: Database, path: string) {
   }
 }
 
-/** Writes the plants of the staging table in the order of the table `plants`, and counts them. Another order takes many times as long. */
+/** Writes and counts the plants of the staging table in the order of the table `plants`. Another order takes far longer. */
 function plantWriter(db: Database, rule: ConflictRule, { nowMs, monotonicMs }: Clocks) {
   const prepare = (sql: string) => db.prepare<unknown, SQLQueryBindings[]>(sql)
   const selectAfter = db.prepare<Pick<ExistingLine, 'user' | 'id'> & PlantRow, [...Key]>(
@@ -145,7 +145,7 @@ function plantWriter(db: Database, rule: ConflictRule, { nowMs, monotonicMs }: C
   const replacePlant = prepare(`${insertPlant} update set ${TAKE_NEW}`)
   const counts = { written: 0, durable: 0, users: 0, created: 0 }
 
-  /** Writes the plants after a key, inside a transaction. If `endMs` comes first, it returns the last key, and else `undefined`. */
+  /** Writes the plants after a key, inside a transaction. If `endMs` comes first it returns the last key, else `undefined`. */
   const writeUntil = (endMs: number, after: Key): Key | undefined => {
     let lastUser = ''
     for (const row of selectAfter.iterate(...after)) {

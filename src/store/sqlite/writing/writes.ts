@@ -21,7 +21,7 @@ export const createWrites = (writer: Database, quota?: PlantQuota) => ({
 export type Writes = ReturnType<typeof createWrites>
 export type WriteName = keyof Writes
 
-/** What a write changes for readers. Of a write that changes `plants`, the first arguments are the user and the id of the plant. */
+/** What a write changes for readers. Of those that change `plants`, the first arguments are the user and the plant's id. */
 export const CHANGES = {
   createPlant: 'plants',
   // The call does not name a user by id.
@@ -55,7 +55,7 @@ export const PLANT_STORE: Program<{ readonly quotaPlants?: number | undefined }>
     const changed = CHANGES[name as WriteName]
     if (changed === 'tokens') return 'shared'
     if (changed !== 'plants') return changed === 'everything' ? changed : undefined
-    // A put changes no list that ends before its plant, whether it makes or replaces it. After a delete such a list may be the last.
+    // A put changes no list that ends before its plant, made or replaced. A delete may make such a list the last.
     return { owner: Number(user), lowestId: name === 'deletePlant' ? undefined : BigInt(`${id}`) }
   },
   isSmall: (call) =>
