@@ -131,6 +131,25 @@ describe('the house', () => {
     },
   )
 
+  test('has an engine that imports itself, Bun and Node alone, and knows no plants, tokens or users', async () => {
+    const engine = [...new Glob('engine/**/*').scanSync(SRC)].sort()
+    const texts = await Promise.all(
+      engine.map(async (file) => [file, await Bun.file(resolve(SRC, file)).text()] as const),
+    )
+    const packages = texts.flatMap(([file, text]) =>
+      [...text.matchAll(/from '([^.'][^']*)'/g)].map(([, name = '']) => `${file} ${name}`),
+    )
+    // A pragma of SQLite, and accounts of the operating system.
+    const account = /user_version|\bthis user\b|\b(?:an)?other users?\b|\bservice's (?:own )?user\b/g
+    const words = texts.flatMap(([file, text]) =>
+      [...text.replaceAll(account, '').matchAll(/.*(?:plant|token|user).*/gi)].map(([line]) => `${file} ${line}`),
+    )
+
+    expect(engine).toContain('engine/sqlite/open.ts')
+    expect(packages.filter((each) => !/ (?:bun|bun:\w+|node:[\w/]+)$/.test(each))).toEqual([])
+    expect(words).toEqual([])
+  })
+
   test('shares no file between the server and the script of the page', () => {
     expect(files.filter((file) => file.startsWith(PAGE))).toContain(`${PAGE}client.ts`)
     expect(imports.filter(({ from, to }) => from.startsWith(PAGE) !== to.startsWith(PAGE))).toEqual([])

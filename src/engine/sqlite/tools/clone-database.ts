@@ -135,8 +135,10 @@ async function cloneRows<C extends Counts>(
   }
   await cloneLargest(clone, format, expected, options)
   // SQLite never uses an identifier again that it has given once.
-  clone.run('delete from main.sqlite_sequence')
-  clone.run('insert into main.sqlite_sequence select * from source.sqlite_sequence')
+  if (tables.some(([, , sql]) => /\bautoincrement\b/i.test(sql))) {
+    clone.run('delete from main.sqlite_sequence')
+    clone.run('insert into main.sqlite_sequence select * from source.sqlite_sequence')
+  }
   // SQLite makes an index faster, and denser, once the rows are there.
   for (const [type, , sql] of schema) if (type !== 'table') clone.prepare(sql).run()
   if (role === 'database') {
