@@ -22,6 +22,8 @@ const BUSY = {
   message: 'The server is too busy or shutting down, nothing was and nothing will be stored: try again.',
 }
 
+/** How long each of 64 connections waits after a refusal, so that refusals alone do not fill the processor. */
+const PAUSE_MS = 20
 /** Answers and lists that show that writes and lists go on. */
 const ENOUGH = 200
 /** The most successes before writes are refused. */
@@ -120,7 +122,13 @@ type DiskRound = Awaited<ReturnType<typeof startRound>>
 async function startRound(random: Random, disk?: ReturnType<typeof mountDisk>, folder = disk?.path) {
   const db = await makeTestDatabase({ random, ...(folder !== undefined && { folder }) })
   const server = await db.serve()
-  return { ...db, server, disk, lists: repeatLists(server, db.token), startLoad: () => db.startLoad(server) }
+  return {
+    ...db,
+    server,
+    disk,
+    lists: repeatLists(server, db.token),
+    startLoad: () => db.startLoad(server, { pauseMs: PAUSE_MS }),
+  }
 }
 
 /** Waits, under load, until writes and readiness are refused while lists go on. */

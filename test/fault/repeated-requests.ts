@@ -27,6 +27,9 @@ export function repeatRequest({ request }: Pick<Server, 'request'>, path: string
   }
 }
 
+/** Leaves the processor to the writes, and to other tests. */
+const LIST_PAUSE_MS = 2
+
 /** Lists plants again and again. */
 export const repeatLists = (server: Pick<Server, 'request'>, token: string) =>
-  repeatRequest(server, '/plants?limit=100', token)
+  repeatRequest(server, '/plants?limit=100', token, LIST_PAUSE_MS)
