@@ -67,6 +67,10 @@ async function readChunks({ body, signal }: Request, maxBodyBytes: number): Prom
 const tooLarge = (maxBodyBytes: number) =>
   new AppError('body_too_large', { message: `The body is larger than ${maxBodyBytes} bytes: send a shorter one.` })
 
+/** Whether a body follows the head of a request. The runtime hides that of GET and HEAD. */
+export const announcesBody = ({ headers }: Request): boolean =>
+  (headers.get('content-length') ?? '0') !== '0' || headers.has('transfer-encoding')
+
 /** How long the server waits for the next part of a body that no operation reads, and for a body that the runtime hides. */
 const STALL_MAX_MS = 2000
 const HIDDEN_BODY_MS = 500

@@ -2,7 +2,7 @@ import { AppError, type ErrorKind } from '../domain/error.ts'
 import { TOKEN_PREFIX } from '../domain/token.ts'
 import type { Logger } from '../log.ts'
 import { bodyBytesOf, type CacheControl, ERRORS, errorResponse, type HttpErrorKind } from './answers.ts'
-import { answerBehindBody } from './body.ts'
+import { announcesBody, answerBehindBody } from './body.ts'
 import { clientAddressFinder } from './client-address.ts'
 import type { AppParts } from './parts.ts'
 import {
@@ -139,10 +139,6 @@ function makeRoutable({ request, url }: RequestContext): void {
   if (url.startsWith('https:')) Object.defineProperty(request, 'url', { value: `http:${url.slice('https:'.length)}` })
   if (url.startsWith('/')) Object.defineProperty(request, 'url', { value: new URL(`http://localhost${url}`).href })
 }
-
-/** Whether a body follows the head of a request. The runtime hides that of GET and HEAD. */
-const announcesBody = ({ headers }: Request): boolean =>
-  (headers.get('content-length') ?? '0') !== '0' || headers.has('transfer-encoding')
 
 /** The path of a URL, as it was sent, without the query. */
 export function pathOf(url: string): string {

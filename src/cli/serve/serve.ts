@@ -4,6 +4,7 @@ import { SETTINGS } from '../../config.ts'
 import type { Address } from '../../domain/address.ts'
 import { isPostgresUrl } from '../../domain/database-url.ts'
 import { misused } from '../../domain/error.ts'
+import { announcesBody, answerBehindBody } from '../../http/body.ts'
 import type { MetricSources, ThreadMetrics } from '../../http/metrics.ts'
 import { listen } from '../../http/server.ts'
 import { countRequests, countWrites } from '../../http/statistics.ts'
@@ -127,7 +128,14 @@ async function serveMetrics(address: Address, sources: MetricSources, { log, thr
   // Only a server with metrics waits for the library to load.
   const { createMetricsApp } = await import('../../http/metrics.ts')
   const readOthers = () => threads.ask({ call: 'readMetrics' }) as Promise<(ThreadMetrics | undefined)[]>
-  const server = await listen(address, createMetricsApp(sources, log, readOthers), {
+  const answer = createMetricsApp(sources, log, readOthers)
+  const handle = async (request: Request) => {
+    const response = await answer(request)
+    if (!announcesBody(request)) return response
+    // Nothing drains this listener: it answers until it is disposed of.
+    return answerBehindBody(request, response, METRICS_IDLE_TIMEOUT_MS, new AbortController().signal)
+  }
+  const server = await listen(address, handle, {
     idleTimeoutMs: METRICS_IDLE_TIMEOUT_MS,
     flag: '--metrics-listen',
     // /metrics asks for no token, so only the user of the process may connect.

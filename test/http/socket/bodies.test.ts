@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { makeCertificate, OPENSSL } from '../../support/certificates.ts'
+import { serve } from '../../support/executable.ts'
 import { makeFolder } from '../../support/folder.ts'
+import { metricsUrlOf, scrape } from '../../support/metrics.ts'
+import { openConnection } from '../../support/raw-connection.ts'
 import { lacks } from '../../support/requirement.ts'
 import { SLACK_MS } from '../../support/slack.ts'
 import { until } from '../../support/until.ts'
@@ -17,26 +20,39 @@ const EARLY_MS = 100
 const DROP_MS = 500
 const DROPS = 6
 
+type Wire = Readonly<{ name: string; host: string; isTls?: boolean; isUnix?: boolean; isMetrics?: boolean }>
+
 /** Where a server listens, and what the clients there call it: of some hosts no URL can be made. */
-const WIRES = [
+const WIRES: readonly Wire[] = [
   { name: 'over TCP', host: 'a' },
   { name: 'over TLS', host: 'a', isTls: true },
   { name: 'at a unix socket', host: 'a', isUnix: true },
   { name: 'with an empty Host', host: '' },
   { name: 'over TLS with an empty Host', host: '', isTls: true },
+  { name: 'at the address of the metrics', host: 'a', isMetrics: true },
 ]
-
-type Wire = Readonly<{ host: string; isTls?: boolean; isUnix?: boolean }>
+/** Those where an operation takes a body. */
+const TAKING_WIRES = WIRES.filter(({ isMetrics }) => !isMetrics)
 
 /** A service, and a function that makes the head of a request to it. */
-async function startOn(transport: Transport, { host, isTls, isUnix }: Wire, options: ServiceOptions = {}) {
+async function startOn(transport: Transport, wire: Wire, options: ServiceOptions = {}) {
+  const { host, isTls, isUnix, isMetrics } = wire
   const folder = makeFolder()
   const tls = isTls && { tls: await makeCertificate(folder.path, 'own') }
   const socket = isUnix && { socketPath: join(folder.path, 'socket') }
   const service = await startService(transport, { maxBodyBytes: LIMIT_BYTES, ...options, ...tls, ...socket })
+  // Only the command serves metrics, so it serves the same database.
+  const metered = isMetrics ? await serve(service.database, ['--metrics-listen', '127.0.0.1:0']) : undefined
+  const metricsPort = metered && Number(new URL(metricsUrlOf(metered)).port)
   let lastId = 0
   return {
     ...service,
+    connect: metricsPort === undefined ? service.connect : () => openConnection(metricsPort),
+    /** Waits until the answer to a request is ready. No request for metrics is logged, but their answer takes longer than any other. */
+    untilReady: (id: string) =>
+      metered === undefined
+        ? until('the answer is ready', () => service.logs().includes(`"requestId":"${id}"`))
+        : scrape(metered),
     /** The head of a request with that token, and the id by which the log names the request. */
     headOf(request: string, token: string | undefined, lines: readonly string[]) {
       const id = `request${++lastId}`
@@ -45,6 +61,7 @@ async function startOn(transport: Transport, { host, isTls, isUnix }: Wire, opti
       return { id, head: `${all.join('\r\n')}\r\n\r\n` }
     },
     async [Symbol.asyncDispose]() {
+      await metered?.kill()
       await service[Symbol.asyncDispose]()
       folder[Symbol.dispose]()
     },
@@ -118,9 +135,10 @@ const HIDDEN = [
   ...['GET /plants?limit=1', 'HEAD /plants?limit=1', 'GET /plants', 'HEAD /plants', 'GET /plants/0', 'GET /healthz'],
   ...['GET /', 'GET /docs'],
 ]
+const HIDDEN_AT_METRICS = ['GET /metrics', 'HEAD /metrics']
 
 describe.skipIf(lacks(OPENSSL)).each(SOCKET_TRANSPORTS)('a body, $name', (transport) => {
-  test.each(WIRES)('is taken up to the limit and refused beyond it, $name', async (wire) => {
+  test.each(TAKING_WIRES)('is taken up to the limit and refused beyond it, $name', async (wire) => {
     await using service = await startOn(transport, wire)
     using connection = await service.connect()
     const send = async (request: string, body: string, { announced, sent }: (typeof FORMS)[number]) => {
@@ -161,14 +179,15 @@ describe.skipIf(lacks(OPENSSL)).each(SOCKET_TRANSPORTS)('a body, $name', (transp
           const { id, head } = service.headOf(request.replace('{form}', `${index}`), await tokens[who]?.(), lines)
           using connection = await service.connect()
           await connection.send(head + sent(body).slice(0, -LAST.length))
-          await until('the answer is ready', () => service.logs().includes(`"requestId":"${id}"`))
+          await service.untilReady(id)
           const before = connection.text()
           const { status, headers, body: text } = await connection.request(sent(body).slice(-LAST.length))
           const { status: next } = await connection.request(NEXT)
 
           const answer = text === '' ? status : JSON.parse(text).error
           const all = { request, before, answer, connection: headers.get('connection'), next }
-          expect(all).toEqual({ request, before: '', answer: expected, connection: null, next: 200 })
+          const wanted = wire.isMetrics ? { answer: 40401, next: 404 } : { answer: expected, next: 200 }
+          expect(all).toEqual({ request, before: '', connection: null, ...wanted })
         }
       }
     },
@@ -183,7 +202,7 @@ describe.skipIf(lacks(OPENSSL)).each(SOCKET_TRANSPORTS)('a body, $name', (transp
     const stalls = STALLED.map(async ([who, request, line, sent, status]) => {
       const token = who === 'me' ? service.token : undefined
       const text = await outlast(service, service.headOf(request, token, [TYPE, line]).head + sent, STALL_MS)
-      expect(text).toStartWith(`HTTP/1.1 ${status} `)
+      expect(text).toStartWith(`HTTP/1.1 ${wire.isMetrics ? 404 : status} `)
     })
     for (let drops = 0; drops < DROPS; drops++) {
       await Bun.sleep(DROP_MS)
@@ -192,14 +211,14 @@ describe.skipIf(lacks(OPENSSL)).each(SOCKET_TRANSPORTS)('a body, $name', (transp
     const { status, headers } = await slow.request('x'.repeat(2000 - DROPS * 100))
     await Promise.all(stalls)
 
-    expect([status, headers.get('connection')]).toEqual([401, null])
+    expect([status, headers.get('connection')]).toEqual([wire.isMetrics ? 404 : 401, null])
   })
 
   test.concurrent.each(WIRES)('of a GET or HEAD ends the connection behind the answer, $name', async (wire) => {
     await using service = await startOn(transport, wire)
     await service.create({ id: 0, name: 'Fern' })
     const outlastAll = () =>
-      HIDDEN.map(async (request) => {
+      (wire.isMetrics ? HIDDEN_AT_METRICS : HIDDEN).map(async (request) => {
         const lines = ['Accept: text/html', 'Content-Length: 5']
         const text = await outlast(service, service.headOf(request, service.token, lines).head, HIDDEN_MS)
         expect(text).toStartWith('HTTP/1.1 200 ')
