@@ -1,7 +1,7 @@
-import { existsSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { program, type Requirement } from '../support/requirement.ts'
-import { HERE, PYTHON_ENV, packaged, python, runWell, SCRATCH } from './tools.ts'
+import { GO, HERE, PYTHON_ENV, packaged, python, runWell, SCRATCH } from './tools.ts'
 
 /** The int64 values that a client can represent. */
 interface Ids {
@@ -31,11 +31,11 @@ const BIGINT_IDS: Ids = { ...INT64_IDS, readId: -9223372036854775808n }
 
 const OPENAPI_GENERATOR = 'openapi-generator-cli-7.23.0.jar'
 
-/** Runs a program of this folder that uses a client and prints each decoded answer. */
+/** Runs a program that uses a client and prints each decoded answer. */
 const usedBy =
-  (interpreter: string, path: string, { ids, readId }: Ids) =>
+  (program: readonly string[], { ids, readId }: Ids) =>
   async (url: string, token: string): Promise<unknown> => {
-    const command = [interpreter, join(HERE, path), url, token, String(readId), ...ids.map(String)]
+    const command = [...program, url, token, String(readId), ...ids.map(String)]
     return JSON.parse(await runWell(command, { env: { PYTHONPATH: SCRATCH } }))
   }
 
@@ -47,7 +47,7 @@ const typescript: GeneratedClient = {
     await runWell([...packaged('openapi-typescript'), document, '--output', join(SCRATCH, 'plantstore.d.ts')])
     await runWell([...packaged('tsc'), '--project', HERE])
   },
-  use: usedBy(process.execPath, 'clients/typescript.ts', JAVASCRIPT_IDS),
+  use: usedBy([process.execPath, join(HERE, 'clients/typescript.ts')], JAVASCRIPT_IDS),
 }
 
 const pythonClient: GeneratedClient = {
@@ -59,7 +59,7 @@ const pythonClient: GeneratedClient = {
     const command = [python('openapi-python-client'), 'generate', '--path', document, '--fail-on-warning', ...output]
     await runWell(command, { env: PYTHON_ENV })
   },
-  use: usedBy(python('python'), 'clients/python.py', INT64_IDS),
+  use: usedBy([python('python'), join(HERE, 'clients/python.py')], INT64_IDS),
 }
 
 /** This client validates each plant that it sends. */
@@ -73,7 +73,7 @@ const openapiGenerator: GeneratedClient = {
     const names = ['--package-name', 'plantstore_openapi', '--additional-properties', 'generateSourceCodeOnly=true']
     await runWell(['java', '-jar', jar, 'generate', '-i', document, '-g', 'python', '-o', SCRATCH, ...names])
   },
-  use: usedBy(python('python'), 'clients/openapi_generator.py', INT64_IDS),
+  use: usedBy([python('python'), join(HERE, 'clients/openapi_generator.py')], INT64_IDS),
 }
 
 /** Fetches the jar of an artifact of Maven, without those that it depends on, into the scratch folder. */
@@ -92,7 +92,24 @@ export const heyApi: GeneratedClient = {
     await runWell([process.execPath, join(folder, 'generate.ts'), document, join(SCRATCH, 'hey-api')])
     await runWell([...packaged('tsc'), '--project', folder])
   },
-  use: usedBy(process.execPath, 'hey-api/client.ts', BIGINT_IDS),
+  use: usedBy([process.execPath, join(HERE, 'hey-api/client.ts')], BIGINT_IDS),
 }
 
-export const CLIENTS: readonly GeneratedClient[] = [typescript, heyApi, pythonClient, openapiGenerator]
+const GO_FOLDER = join(SCRATCH, 'oapi-codegen')
+
+/** This client is compiled into the program that uses it. */
+const oapiCodegen: GeneratedClient = {
+  name: 'oapi-codegen for Go',
+  needs: [GO],
+  ...INT64_IDS,
+  async generate(document) {
+    cpSync(join(HERE, 'oapi-codegen'), GO_FOLDER, { recursive: true })
+    mkdirSync(join(GO_FOLDER, 'plants'), { recursive: true })
+    const flags = ['-generate', 'types,client', '-package', 'plants', '-o', 'plants/plants.gen.go']
+    await runWell(['go', 'tool', 'oapi-codegen', ...flags, document], { cwd: GO_FOLDER })
+    await runWell(['go', 'build', '-o', 'client', '.'], { cwd: GO_FOLDER })
+  },
+  use: usedBy([join(GO_FOLDER, 'client')], INT64_IDS),
+}
+
+export const CLIENTS: readonly GeneratedClient[] = [typescript, heyApi, pythonClient, openapiGenerator, oapiCodegen]
