@@ -1,13 +1,13 @@
 import { formatRequest } from '../support/paced-requests.ts'
 import { openConnection, parseWhole } from '../support/raw-connection.ts'
-import { type History, requestIdOf } from './history.ts'
+import { type History, requestIdOf, type Write } from './history.ts'
+import { requestOf } from './load.ts'
 
-/** Sends the first half of a create, up to the middle of its head or of its body. */
-export async function sendHalf(port: number, token: string, history: History, part: 'head' | 'body') {
-  const write = history.create()
+/** Sends the first half of a create or put, up to the middle of its head or of its body. */
+export async function sendHalf(port: number, token: string, history: History, part: 'head' | 'body', write: Write) {
+  const { method, path, plant } = requestOf(write, history)
   // The server's log names it by its `X-Request-Id`.
-  const id = `X-Request-Id: ${requestIdOf(write)}\r\n`
-  const request = formatRequest('POST', '/plants', token, history.plantOf(write.id), id)
+  const request = formatRequest(method, path, token, plant, `X-Request-Id: ${requestIdOf(write)}\r\n`)
   const cutAt = part === 'head' ? request.indexOf('Content-Type') + 4 : request.length - 10
   const connection = await openConnection(port)
   void connection.send(request.slice(0, cutAt))

@@ -111,12 +111,15 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
   })
 
   test.concurrent.each([
-    ['shorten --drain and --drain-wait, so that a request under way is answered', '20s', '5s', 1, 200],
+    ['shorten --drain and --drain-wait, so that a request under way is answered', '20s', '5s', 1, 201],
     ['lengthen --drain, after which half-sent requests are cut', '1s', '0s', -1, undefined],
   ])('does not %s', async (_, drain, drainWait, days, status) => {
     await using server = await serveByClock(['--drain', drain, '--drain-wait', drainWait])
-    using half = await sendHalf(server.port, server.token, server.history, 'body')
-    using _head = status === undefined ? await sendHalf(server.port, server.token, server.history, 'head') : undefined
+    using half = await sendHalf(server.port, server.token, server.history, 'body', server.history.make())
+    using _head =
+      status === undefined
+        ? await sendHalf(server.port, server.token, server.history, 'head', server.history.create())
+        : undefined
     await server.request('GET', '/healthz')
     const startMs = performance.now()
     server.signal('SIGTERM')

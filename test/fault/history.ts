@@ -8,7 +8,7 @@ import type { Random } from '../support/random.ts'
 type Outcome = 'acknowledged' | 'refused' | 'unknown'
 
 /** The status of each write if it succeeds. A put makes a plant or replaces it. */
-const SUCCESS = { create: 200, make: 201, replace: 200, delete: 204 } as const
+export const SUCCESS = { create: 200, make: 201, replace: 200, delete: 204 } as const
 
 /** A write that was sent. */
 export interface Write {

@@ -69,21 +69,25 @@ export function startLoad(options: Client & LoadOptions & { readonly random: Ran
   }
 }
 
-const METHODS = { create: 'POST', make: 'PUT', replace: 'PUT', delete: 'DELETE' } as const
+/** The method and the path of a write, and the plant that it sends. */
+export function requestOf(write: Write, { plantOf }: History) {
+  const { kind, id } = write
+  if (kind === 'delete') return { method: 'DELETE', path: `/plants/${id}` }
+  const plant = contentOf(write, plantOf(id))
+  return kind === 'create'
+    ? { method: 'POST', path: '/plants', plant }
+    : { method: 'PUT', path: `/plants/${id}`, plant }
+}
 
 /** Sends a write of the history, records the answer, and resolves to it. Rejects if the connection ends before. */
 export async function sendWrite({ url, token, history }: Client, write: Write): Promise<Answer> {
-  const { kind, id } = write
-  const method = METHODS[kind]
+  const { method, path, plant } = requestOf(write, history)
   const headers = { authorization: `Bearer ${token}`, 'x-request-id': requestIdOf(write) }
-  const response = await fetch(`${url}/plants${method === 'POST' ? '' : `/${id}`}`, {
+  const response = await fetch(url + path, {
     method,
-    ...(method === 'DELETE'
+    ...(plant === undefined
       ? { headers }
-      : {
-          headers: { ...headers, 'content-type': 'application/json' },
-          body: JSON.stringify(contentOf(write, history.plantOf(id))),
-        }),
+      : { headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(plant) }),
   })
   // A success is one as soon as its head has come, also if the rest is cut off.
   if (response.ok) history.record(write, { status: response.status, headers: response.headers, body: '' })

@@ -1,8 +1,8 @@
 import { formatRequest, type PacedRequest } from '../support/paced-requests.ts'
 import type { Random } from '../support/random.ts'
-import { plantOf, takeRandom } from './history.ts'
+import { contentOf, plantOf, takeRandom } from './history.ts'
 
-/** How many plants there are at a time. Then as many are deleted as are created. */
+/** How many plants there are at a time. Then as many are deleted as are made, and as many are replaced. */
 const LIVE_PLANTS = 5000
 /** Of a thousand requests. */
 const WRITES = 650
@@ -17,12 +17,13 @@ export interface MixTokens {
 
 type Expected = readonly [status: number, request: string]
 
-/** Requests of all kinds and their expected answers: creates and deletes, lists, and every kind of refusal. */
+/** Requests of all kinds and their expected answers: creates, puts and deletes, lists, and every kind of refusal. */
 export function mixRequests(random: Random) {
   const live: number[] = []
   const possible = new Set<number>()
   const wrong: string[] = []
   let nextId = 1
+  let versions = 0
   let tokens: MixTokens = { write: '', read: '', revoked: '' }
 
   const expecting = ([status, request]: Expected, done = () => {}): PacedRequest => ({
@@ -42,8 +43,17 @@ export function mixRequests(random: Random) {
   }
   const create = (id = nextId++) =>
     write(id, [200, formatRequest('POST', '/plants', tokens.write, plantOf(id))], () => void live.push(id))
+  const put = (id: number, status: number) =>
+    write(
+      id,
+      [status, formatRequest('PUT', `/plants/${id}`, tokens.write, contentOf({ version: ++versions }, plantOf(id)))],
+      () => void live.push(id),
+    )
+  const make = () => put(nextId++, 201)
+  const makeAny = () => (random(2) === 0 ? create() : make())
   const remove = (id = takeRandom(live, random) ?? 0) =>
     write(id, [204, formatRequest('DELETE', `/plants/${id}`, tokens.write)])
+  const change = () => (random(2) === 0 ? remove() : put(takeRandom(live, random) ?? 0, 200))
 
   return {
     /** Sends other tokens from now on. */
@@ -52,7 +62,7 @@ export function mixRequests(random: Random) {
     },
     next(): PacedRequest {
       const kind = random(1000)
-      if (kind < WRITES) return live.length < LIVE_PLANTS ? create() : remove()
+      if (kind < WRITES) return live.length < LIVE_PLANTS ? makeAny() : change()
       if (kind < WRITES + LISTS) {
         // Two in a thousand requests read a whole list.
         const path = random(125) === 0 ? '/plants' : '/plants?limit=20'
@@ -61,8 +71,8 @@ export function mixRequests(random: Random) {
       const refused = refusedRequests(tokens)
       return expecting(refused[random(refused.length)] ?? [200, ''])
     },
-    /** A create for a connection that is cut before the answer. */
-    createToCut: () => create().request,
+    /** A create or put for a connection that is cut before the answer. */
+    writeToCut: () => makeAny().request,
     /** The unexpected answers. */
     wrong,
     /** Ids of the plants that must be there, and ids of plants that may be there. */
@@ -75,18 +85,23 @@ const BODY_MAX = 64 * 1024
 /** Requests that are refused, with their status. None of them ends the connection. */
 function refusedRequests({ write, read, revoked }: MixTokens): readonly Expected[] {
   const json = (body: object | string) => formatRequest('POST', '/plants', write, body)
+  const put = (id: number, token = write, condition = '') =>
+    formatRequest('PUT', `/plants/${id}`, token, { id: -1, name: 'Fern' }, condition)
   return [
     [400, json('{"id":')],
     [400, json('{"id":"1","name":1}')],
     [400, formatRequest('GET', '/plants?limit=x', write)],
     [400, formatRequest('DELETE', '/plants/x', write)],
+    [400, put(1)],
     [401, 'GET /plants?limit=1 HTTP/1.1\r\nHost: a\r\n\r\n'],
     [401, formatRequest('GET', '/plants?limit=1', 'plst_unknown')],
     [401, formatRequest('GET', '/plants?limit=1', revoked)],
     [403, formatRequest('DELETE', '/plants/1', read)],
+    [403, put(-1, read)],
     [404, formatRequest('GET', '/nowhere', write)],
     [404, formatRequest('DELETE', '/plants/-1', write)],
     [405, formatRequest('PUT', '/plants', write)],
+    [412, put(-1, write, 'If-Match: *\r\n')],
     [413, json({ id: 1, name: 'x'.repeat(BODY_MAX) })],
     [415, json('{}').replace('application/json', 'text/plain')],
   ]

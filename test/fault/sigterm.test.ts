@@ -12,7 +12,7 @@ import { SLACK_MS } from '../support/slack.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { until, untilEnded } from '../support/until.ts'
 import { readSlowly, sendHalf } from './clients.ts'
-import { isStoredBy, plantOf, readPlants, requestIdOf, startHistory, type Write } from './history.ts'
+import { isStoredBy, plantOf, readPlants, requestIdOf, SUCCESS, startHistory, type Write } from './history.ts'
 import { testRounds } from './rounds.ts'
 import { makeTestDatabase } from './test-database.ts'
 
@@ -83,13 +83,17 @@ describe('SIGTERM under load', () => {
     async (random) => {
       await using under = await serveLoad(random, ONE_THREAD)
       const { server, history, token, database } = under
-      using halfHead = await sendHalf(server.port, token, history, 'head')
-      using halfBody = await sendHalf(server.port, token, history, 'body')
+      using halves = new DisposableStack()
+      const begin = async (part: 'head' | 'body', write: Write) =>
+        halves.use(await sendHalf(server.port, token, history, part, write))
+      const halfHead = await begin('head', random(2) === 0 ? history.create() : history.make())
+      const writes = [history.create(), history.make(), history.replace(random) ?? history.make()]
+      const halfBodies = await Promise.all(writes.map((write) => begin('body', write)))
       const list = await readSlowly(server.port, under.readerToken, READ_BYTES_PER_SECOND)
 
       const signalMs = await under.signal()
       const bytesBefore = list.bytes()
-      const [body, head] = await Promise.all([halfBody.complete(), halfHead.complete()])
+      const [head, ...bodies] = await Promise.all([halfHead, ...halfBodies].map(({ complete }) => complete()))
       const exitCode = await server.ended()
       const elapsedMs = performance.now() - signalMs
       await under.stop()
@@ -97,8 +101,9 @@ describe('SIGTERM under load', () => {
       under.check()
       const { acknowledged, refused, unknown } = history.counts()
       // The request with half a head is answered whole or not at all.
-      const wholeAnswers = under.answers.length + (head === undefined ? 1 : 2)
-      expect({ exitCode, body, refused }).toEqual({ exitCode: 0, body: 200, refused: 0 })
+      const wholeAnswers = under.answers.length + writes.length + (head === undefined ? 0 : 1)
+      const statuses = writes.map(({ kind }) => SUCCESS[kind])
+      expect({ exitCode, bodies, refused }).toEqual({ exitCode: 0, bodies: statuses, refused: 0 })
       expect(await list.plants()).toBe(LIST_PLANTS)
       expect(acknowledged).toBe(wholeAnswers)
       const unanswered = history.writes().filter(({ outcome }) => outcome === 'unknown')

@@ -124,9 +124,9 @@ async function renewTokens(database: string, outdated: MixTokens | undefined): P
 
 /** What a client sends on a connection that is then cut. */
 const CUTS: readonly ((connection: Connection, mix: Mix, token: string) => void)[] = [
-  (connection, mix) => connection.send(mix.createToCut()),
-  (connection, mix) => connection.send(mix.createToCut().slice(0, -10)),
-  (connection, mix) => connection.send(mix.createToCut().slice(0, 30)),
+  (connection, mix) => connection.send(mix.writeToCut()),
+  (connection, mix) => connection.send(mix.writeToCut().slice(0, -10)),
+  (connection, mix) => connection.send(mix.writeToCut().slice(0, 30)),
   (connection, _mix, token) => connection.send(formatRequest('GET', '/plants', token)),
   () => {},
 ]
