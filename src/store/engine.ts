@@ -1,8 +1,9 @@
 import type { AppError } from '../domain/error.ts'
 import type { ConflictRule, OwnedPlant } from '../domain/plant.ts'
-import type { Durability, Store, TaskOptions } from '../domain/store.ts'
+import type { Durability, Store } from '../domain/store.ts'
 import type { EngineEvent, EngineObserver } from '../engine/observer.ts'
 import type { StoreShare } from '../engine/sqlite/share.ts'
+import type { Cloned as ClonedRows, CloneOptions } from '../engine/sqlite/tools/clone-database.ts'
 import type { Counts } from './tables.ts'
 import type { Source, Target } from './tools/contents.ts'
 
@@ -23,7 +24,7 @@ export interface Engine {
   copyTools(options: CopyOptions): Promise<CopyTools>
 }
 
-export type { EngineEvent as StoreEvent, StoreShare }
+export type { CloneOptions, EngineEvent as StoreEvent, StoreShare }
 
 /**
  * A store. `opened` resolves once it needs no more descriptors. If other threads of this process can use it, each of them needs a
@@ -159,16 +160,8 @@ export interface PlantImport {
 /** A line of the staging table. */
 export type ExistingLine = Omit<OwnedPlant, 'plant'> & { readonly line: bigint }
 
-/** How `backup` and `restore` clone a database. If the signal stops them, nothing of the clone is left. */
-export interface CloneOptions extends TaskOptions {
-  /** Replaces an existing file. */
-  readonly force?: boolean
-}
-
-/** A clone that is whole and on disk. `dropped` lists the objects of other programs that it leaves out, for a message. */
-export interface Cloned extends Counts {
-  readonly dropped: string
-  readonly path: string
-  /** The size of the backup, also after a restore: the restored database lacks the record that makes a file a backup. */
-  readonly bytes: number
-}
+/**
+ * A clone that is whole and on disk. `bytes` is the size of the backup, also after a restore: the restored database lacks the record
+ * that makes a file a backup.
+ */
+export type Cloned = ClonedRows<Counts> & { readonly path: string; readonly bytes: number }
