@@ -19,7 +19,7 @@ export const DATABASE_SETTINGS = settings('Database:', {
   databasePasswordFile: valued('--database-password-file <path>', kinds.path).help(
     'The file with the password of a PostgreSQL database.',
   ),
-  databasePrepare: defaulted('--database-prepare <state>', kinds.oneOf(['true', 'false']), 'true').help(
+  databasePrepare: defaulted('--database-prepare <state>', kinds.either('true', 'false'), 'true').help(
     'Say false if a pooler in transaction mode is in front of a PostgreSQL database.',
   ),
   durability: defaulted('--durability <level>', kinds.oneOf(DURABILITIES), 'full').help(
@@ -88,10 +88,10 @@ export const SETTINGS = {
     logFormat: valued('--log-format <format>', kinds.oneOf(['json', 'pretty'] as const)).help(
       'json writes one object a line, pretty writes for people. By default pretty on a terminal and json elsewhere.',
     ),
-    accessLog: defaulted('--access-log [state]', kinds.oneOf(['on', 'off']), 'on')
+    accessLog: defaulted('--access-log [state]', kinds.either('on', 'off'), 'on')
       .help('Logs a line for each request, at level info.')
       .preset('on'),
-    logAddresses: defaulted('--log-addresses <state>', kinds.oneOf(['on', 'off']), 'on').help(
+    logAddresses: defaulted('--log-addresses <state>', kinds.either('on', 'off'), 'on').help(
       'Logs the address and the agent of the client of each request.',
     ),
     trustedProxy: valued('--trusted-proxy <cidr>', kinds.listOf(kinds.trustedProxy)).help(

@@ -151,6 +151,12 @@ export const oneOf = <const T extends string>(words: readonly T[]): Kind<T> => {
   return Object.assign(parse, { words })
 }
 
+/** One of two words: `true` for the first. */
+export const either = (yes: string, no: string): Kind<boolean> => {
+  const word = oneOf([yes, no])
+  return Object.assign((text: string) => word(text) === yes, { words: [yes, no] })
+}
+
 /** Several values: separated by commas, or the option repeated. */
 export const listOf =
   <T>(kind: Kind<T>): Kind<readonly T[]> =>

@@ -22,7 +22,7 @@ export type Settings = ValuesOf<keyof typeof SETTINGS>
 /** These options as the store takes them. */
 export const openOptionsOf = ({ databasePasswordFile, databasePrepare, durability }: DatabaseOptions) => ({
   passwordFile: databasePasswordFile,
-  preparesNothing: databasePrepare === 'false',
+  preparesNothing: !databasePrepare,
   durability,
 })
 

@@ -1,6 +1,6 @@
 import type { CommandUnknownOpts } from '@commander-js/extra-typings'
 import { OPTIONS, VARIABLE_PREFIX } from '../config.ts'
-import { oneOf, parseOption } from '../values.ts'
+import { either, parseOption } from '../values.ts'
 
 /** Applies `true` and `false` in the variables of flags. Commander takes every value there for true, also `false`. */
 export function applyBooleanVariables(command: CommandUnknownOpts, env: Readonly<Record<string, string | undefined>>) {
@@ -8,8 +8,8 @@ export function applyBooleanVariables(command: CommandUnknownOpts, env: Readonly
     const name = option.attributeName()
     const isFlag = !option.required && !option.optional
     if (!isFlag || command.getOptionValueSource(name) !== 'env') continue
-    const value = parseOption(env[option.envVar ?? ''] ?? '', oneOf(['true', 'false']), option)
-    command.setOptionValueWithSource(name, (value === 'true') !== option.negate, 'env')
+    const isTrue = parseOption(env[option.envVar ?? ''] ?? '', either('true', 'false'), option)
+    command.setOptionValueWithSource(name, isTrue !== option.negate, 'env')
   }
 }
 

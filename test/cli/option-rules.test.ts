@@ -57,6 +57,8 @@ const KINDS = {
     takes: { '1': 1, '2147483647': 2147483647 },
     refuses: [' 5', ...texts('0 -1 1.5 1e3 0x10 05 2147483648')],
   },
+  accessLog: { takes: { on: true, off: false }, refuses: texts('On true 1') },
+  databasePrepare: { takes: { true: true, false: false }, refuses: texts('True on 1') },
   quotaPlants: { takes: { '0': 0, '2147483647': 2147483647 }, refuses: texts('-1 00 01 2147483648') },
   rateLimit: {
     takes: {
