@@ -1,4 +1,4 @@
-import { Option } from '@commander-js/extra-typings'
+import { type InferOptions, Option } from '@commander-js/extra-typings'
 import { CONFLICT_RULES } from './domain/plant.ts'
 import { DURABILITIES, LIMIT_MAX } from './domain/store.ts'
 import { SCOPES } from './domain/token.ts'
@@ -187,6 +187,18 @@ export const OPTIONS = {
   json: new Option('--json', 'Prints JSON for programs: an object, or an array of objects for a list.'),
   yes: new Option('--yes', 'Confirms that data is deleted for good.'),
 } as const
+
+/** The values of the settings. */
+export type Settings = Readonly<ValuesOf<keyof typeof SETTINGS>>
+
+/** The values of options, as commander would infer them from a chain of `addOption`: a function of all takes what each takes. */
+export type ValuesOf<Name extends keyof typeof OPTIONS, Each = (typeof OPTIONS)[Name]> = (
+  Each extends Option<infer Usage, infer Preset, infer Default, infer Value, infer Mandatory, infer Choices>
+    ? (values: InferOptions<Record<never, never>, Usage, Default, Value, Mandatory, Preset, Choices>) => void
+    : never
+) extends (values: infer All) => void
+  ? All & Record<never, never>
+  : never
 
 /** Gives options their variables, and a heading in the help. */
 function settings<T extends Readonly<Record<string, Option>>>(heading: string, options: T): T {

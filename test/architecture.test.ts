@@ -15,7 +15,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'version.ts': [],
   'config.ts': ['domain', 'log.ts', 'values.ts'],
   'values.ts': ['domain'],
-  http: ['domain', 'log.ts'],
+  http: ['domain', 'log.ts', 'config.ts'],
   cli: [
     'domain',
     'store/open.ts',

@@ -1,5 +1,5 @@
-import type { Command, CommandUnknownOpts, InferOptions, Option } from '@commander-js/extra-typings'
-import { DATABASE_SETTINGS, OPTIONS, type SETTINGS } from '../config.ts'
+import type { Command, CommandUnknownOpts } from '@commander-js/extra-typings'
+import { DATABASE_SETTINGS, OPTIONS, type ValuesOf } from '../config.ts'
 import { AppError } from '../domain/error.ts'
 import { OTHERS_SEEN_WITHIN_MS, type Store } from '../domain/store.ts'
 import type { OpenOptions } from '../store/engine.ts'
@@ -15,9 +15,6 @@ export const namesOf = <Options extends object>(options: Options) =>
 export const DATABASE_OPTIONS = namesOf(DATABASE_SETTINGS)
 
 type DatabaseOptions = ValuesOf<keyof typeof DATABASE_SETTINGS>
-
-/** The values of the options of `serve`. */
-export type Settings = ValuesOf<keyof typeof SETTINGS>
 
 /** These options as the store takes them. */
 export const openOptionsOf = ({ databasePasswordFile, databasePrepare, durability }: DatabaseOptions) => ({
@@ -73,15 +70,6 @@ export const EXITS: Exits = { done: 'Success.', misused: 'The command line or a 
 export const STORE_EXITS: Exits = {
   storeUnusable: 'The database is missing, damaged, full or locked, or cannot be reached.',
 }
-
-/** The values of options, as commander would infer them from a chain of `addOption`: a function of all takes what each takes. */
-type ValuesOf<Name extends keyof typeof OPTIONS, Each = (typeof OPTIONS)[Name]> = (
-  Each extends Option<infer Usage, infer Preset, infer Default, infer Value, infer Mandatory, infer Choices>
-    ? (values: InferOptions<Record<never, never>, Usage, Default, Value, Mandatory, Preset, Choices>) => void
-    : never
-) extends (values: infer All) => void
-  ? All & Record<never, never>
-  : never
 
 /** The texts in the help of a command, and the names of its options in `OPTIONS`. */
 interface Definition<Name> {

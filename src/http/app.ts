@@ -22,7 +22,7 @@ export function createApp(options: AppOptions): Handle {
   const { fetch } = routes(parts)
   const answerOthers = options.provider === undefined ? fetch : challengeJwts(fetch, options.publicUrl)
   const answer = observe(answerCachedLists(parts, answerOthers), parts)
-  return options.corsOrigins.length === 0 ? answer : shareWith(options.corsOrigins, answer)
+  return options.corsOrigin === undefined ? answer : shareWith(options.corsOrigin, answer)
 }
 
 /** The routes for the types of a client, as `@elysiajs/eden` reads them. */

@@ -91,8 +91,8 @@ const bytesOf = ({ token: { subject = '' } }: Entry, text: string) => text.lengt
 const NEVER: Version = -1
 
 /** Caches tokens by their texts. A change by any process invalidates the tokens of its user. */
-export function createTokenCache({ store, recordUse, statistics, cacheShare, nowMs, provider }: AppOptions) {
-  const maxSize = Math.floor(TOKEN_CACHE_MAX_BYTES * cacheShare)
+export function createTokenCache({ store, recordUse, statistics, threads, nowMs, provider }: AppOptions) {
+  const maxSize = Math.floor(TOKEN_CACHE_MAX_BYTES / threads)
   const entries = new LRUCache<string, Entry>({ maxSize, sizeCalculation: bytesOf })
 
   const isAccepted = (token: Caller): boolean => {

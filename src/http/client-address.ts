@@ -10,7 +10,7 @@ export const HOPS_MAX = 16
  * a trusted proxy. It is `undefined` if the connection is a unix socket and the header has no address. The header counts only on
  * connections of trusted proxies. The search ends at an element without an address, and then at the proxy that wrote it.
  */
-export function clientAddressFinder(proxies: readonly TrustedProxy[]) {
+export function clientAddressFinder(proxies: readonly TrustedProxy[] = []) {
   const networks = new BlockList()
   for (const proxy of proxies) {
     if (proxy !== 'unix') networks.addSubnet(proxy.address, proxy.prefix, familyOf(proxy.address))

@@ -19,9 +19,9 @@ import type { Handle } from './server.ts'
  * it. Whatever goes wrong inside, an answer comes out. What `answer` gives at once does not wait for a promise.
  */
 export function observe(answer: Answer, parts: AppParts): Handle {
-  const { log, logsRequests, logsAddresses, statistics, lifecycle, idleTimeoutMs, monotonicMs } = parts
-  const isRecording = logsRequests || statistics !== undefined
-  const addressOf = logsRequests && logsAddresses ? clientAddressFinder(parts.trustedProxies) : undefined
+  const { log, accessLog, logAddresses, statistics, lifecycle, idleTimeout: idleTimeoutMs, monotonicMs } = parts
+  const isRecording = accessLog || statistics !== undefined
+  const addressOf = accessLog && logAddresses ? clientAddressFinder(parts.trustedProxy) : undefined
 
   const finish = (context: RequestContext, response: Response): Response => {
     setCommonHeaders(response, context, parts)
@@ -76,12 +76,12 @@ function end(
   status: number,
   durationMs: number,
   bytes: number,
-  { log, logsRequests, logsAddresses, statistics }: AppParts,
+  { log, accessLog, logAddresses, statistics }: AppParts,
 ): void {
   if (statistics !== undefined) statistics.inFlight--
-  if (!logsRequests) return
+  if (!accessLog) return
   const { method, headers } = request
-  const userAgent = (logsAddresses && headers.get('user-agent')) || undefined
+  const userAgent = (logAddresses && headers.get('user-agent')) || undefined
   const [, traceId, spanId] = TRACEPARENT.exec(headers.get('traceparent') ?? '') ?? []
   log.info(
     {
@@ -154,7 +154,7 @@ const ONE_YEAR = 'max-age=31536000'
 function setCommonHeaders(
   { headers, status }: Response,
   { requestId, request: { method } }: RequestContext,
-  { lifecycle, usesTls }: AppParts,
+  { lifecycle, tlsCert }: AppParts,
 ): void {
   headers.set('x-request-id', requestId)
   // Answers with JSON have these two already.
@@ -162,7 +162,7 @@ function setCommonHeaders(
     headers.set('x-content-type-options', 'nosniff')
     headers.set('cache-control', (headers.has('etag') ? 'private, no-cache' : 'no-store') satisfies CacheControl)
   }
-  if (usesTls) headers.set('strict-transport-security', ONE_YEAR)
+  if (tlsCert !== undefined) headers.set('strict-transport-security', ONE_YEAR)
   // Elysia gives an answer to HEAD the length of the body that it has, and this one has none.
   if (status === 304) headers.delete('content-length')
   // The runtime dates every answer but those to HEAD.

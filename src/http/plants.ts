@@ -17,7 +17,7 @@ import type { RequestContext } from './request-context.ts'
 
 /** The plants of the calling user. Each route checks in this order: token, scope, path and query, body. Then it asks the store. */
 export const plants = (parts: AppParts) => {
-  const { store, tokens, maxBodyBytes, monotonicMs, nowMs } = parts
+  const { store, tokens, maxBody: maxBodyBytes, monotonicMs, nowMs } = parts
   const list = listPlants(parts)
 
   /** Creates the plant of a request, or puts it if the path has its id. */

@@ -30,7 +30,7 @@ const WIDE = 'ж'
 
 test('the caches take the share of each of as many threads as --threads allows', () => {
   for (let threads = 1; threads <= 64; threads++) {
-    const options = appOptions({ store: {} as Store, cacheShare: 1 / threads })
+    const options = appOptions({ store: {} as Store, threads })
     for (const create of [createTokenCache, createListCache]) expect(() => create(options)).not.toThrow()
   }
 })

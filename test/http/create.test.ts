@@ -43,7 +43,7 @@ describe.each(WAYS)('$name', ({ transport, stored: storedStatus, store }) => {
   })
 
   test('answers a body quickly, however hard it is to parse', async () => {
-    await using service = await startService(transport, { maxBodyBytes: HARD_BODY_BYTES })
+    await using service = await startService(transport, { maxBody: HARD_BODY_BYTES })
     const digits = '9'.repeat(60_000)
     const numbers = [`1e${digits}`, `1e+${digits}`, `-1e${digits}`, `1e-${digits}`, '1e999999999', digits]
     const filled = (before: string, unit: string, after: string) =>

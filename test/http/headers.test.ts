@@ -38,11 +38,11 @@ const sharedWith = (origin: string) => (method: string) => ({
 test.each(SOCKET_TRANSPORTS)(
   'pages of listed origins may read every answer, errors and cached lists included, and others none, $name',
   async (transport) => {
-    const corsOrigins = ['https://app.example.org', 'http://localhost:5173']
-    const { service, all } = await startWithCases(transport, { corsOrigins })
+    const corsOrigin = ['https://app.example.org', 'http://localhost:5173']
+    const { service, all } = await startWithCases(transport, { corsOrigin })
     await using _service = service
 
-    for (const origin of corsOrigins)
+    for (const origin of corsOrigin)
       await expectHeaders(service, all, { sent: { origin }, besides: sharedWith(origin) })
     for (const sent of [{}, { origin: 'https://evil.example.org' }])
       await expectHeaders(service, all, { sent, besides: () => ({ vary: 'Origin' }) })

@@ -82,9 +82,9 @@ describe.each(SQLITE_TRANSPORTS)('the pages, $name', (transport) => {
   })
 
   test.each([
-    { options: { servesPage: false }, unknown: ['/'], known: ['/docs', '/openapi.json'] },
-    { options: { servesDocs: false }, unknown: ['/docs', '/openapi.json'], known: ['/'] },
-    { options: { servesPage: false, servesDocs: false }, unknown: ['/', '/docs', '/assets/nothing.js'], known: [] },
+    { options: { page: false }, unknown: ['/'], known: ['/docs', '/openapi.json'] },
+    { options: { docs: false }, unknown: ['/docs', '/openapi.json'], known: ['/'] },
+    { options: { page: false, docs: false }, unknown: ['/', '/docs', '/assets/nothing.js'], known: [] },
   ])('are unknown paths with their assets if they are turned off: $options', async ({ options, unknown, known }) => {
     await using on = await startService(transport)
     await using off = await startService(transport, options)
@@ -110,7 +110,7 @@ describe.each(SQLITE_TRANSPORTS)('the pages, $name', (transport) => {
   })
 
   test('name no documentation if there is none', async () => {
-    await using service = await startService(transport, { servesDocs: false })
+    await using service = await startService(transport, { docs: false })
 
     expect(assetsIn((await get(service, '/')).text)).toEqual(['icon.svg', 'page.css', 'page.js'])
     expect((await service.request('GET', '/')).body).toEqual(UNKNOWN)
@@ -129,7 +129,7 @@ describe.each(SQLITE_TRANSPORTS)('the pages, $name', (transport) => {
   })
 
   test('lead from the document to the page at /, also behind a prefix, unless there is none', async () => {
-    await using service = await startService(transport, { servesPage: false })
+    await using service = await startService(transport, { page: false })
 
     const { body } = await get(service, '/openapi.json')
 

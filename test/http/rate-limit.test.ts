@@ -16,7 +16,7 @@ describe.each(SOCKET_TRANSPORTS)('the rate limit of a token, $name', (transport)
       ['DELETE', '/plants/7', {}, 40402],
     ]
     const uncounted: Row[] = [...ANSWERED_BEFORE_TOKENS, ['GET', '/readyz', {}, 200]]
-    await using service = await startService(transport, { rateLimit: perHour(refusals.length), maxBodyBytes: 100 })
+    await using service = await startService(transport, { rateLimit: perHour(refusals.length), maxBody: 100 })
     const { text: token } = await service.createToken({ scope: 'read' })
     const readerRefused: Row = ['DELETE', '/plants/1', { token }, 40301]
     const limited = ([method, path, options]: Row): Row => [method, path, options, 42901]

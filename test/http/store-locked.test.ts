@@ -18,7 +18,7 @@ function lockStore(database: string, kind: 'immediate' | 'exclusive' = 'immediat
 
 describe.each(IN_PROCESS)('a database that another process has locked, $name', (transport) => {
   test('refuses every write with 50303 together, and stores none of them later', async () => {
-    await using service = await startService(transport, { corsOrigins: [ORIGIN] })
+    await using service = await startService(transport, { corsOrigin: [ORIGIN] })
     await service.create({ id: 1, name: 'Fern' })
     using lock = lockStore(service.database, 'exclusive')
     const startMs = performance.now()
@@ -77,7 +77,7 @@ describe.each(IN_PROCESS)('a database that another process has locked, $name', (
   })
 
   test('lets everything else be answered while a write waits, which is done as soon as the lock is gone', async () => {
-    await using service = await startService(transport, { maxBodyBytes: 100 })
+    await using service = await startService(transport, { maxBody: 100 })
     await service.create({ id: 1, name: 'Fern' })
     using lock = lockStore(service.database)
 

@@ -1,10 +1,10 @@
+import type { Settings } from '../../config.ts'
 import type { Address } from '../../domain/address.ts'
 import { createApp } from '../../http/app.ts'
 import type { AppOptions } from '../../http/options.ts'
 import { listen, type RunningServer, type Sharing } from '../../http/server.ts'
 import type { Tls } from '../../http/tls.ts'
 import { recordTokenUses } from '../../http/token-uses.ts'
-import type { Settings } from '../command.ts'
 
 /** This much of --drain is left for closing the store and for the last log lines. */
 export const closeMsOf = (drainMs: number): number => Math.min(1000, drainMs / 4)
@@ -61,22 +61,11 @@ export async function prepareAnswering({ options, ...parts }: AnsweringParts) {
   const { idleTimeout: idleTimeoutMs, tls } = options
   const uses = recordTokenUses(store, log, nowMs)
   const app = createApp({
+    ...options,
     ...parts,
     provider: await openProvider(options, parts),
     recordUse: uses.recordUse,
-    logsRequests: options.accessLog && log.isLevelEnabled('info'),
-    logsAddresses: options.logAddresses,
-    trustedProxies: options.trustedProxy ?? [],
-    usesTls: tls !== undefined,
-    idleTimeoutMs,
-    maxBodyBytes: options.maxBody,
-    listMax: options.listMax,
-    rateLimit: options.rateLimit,
-    servesPage: options.page,
-    servesDocs: options.docs,
-    corsOrigins: options.corsOrigin ?? [],
-    publicUrl: options.publicUrl,
-    cacheShare: 1 / options.threads,
+    accessLog: options.accessLog && log.isLevelEnabled('info'),
   })
   const listenWith = (tls: Tls | undefined, at: Address, sharing: Sharing) =>
     listen(at, app, { idleTimeoutMs, flag: '--listen', socketMode: 0o660, tls, sharing })

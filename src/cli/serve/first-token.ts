@@ -1,7 +1,7 @@
+import type { Settings } from '../../config.ts'
 import { type Address, clientTarget, formatAddress } from '../../domain/address.ts'
 import { AppError, type ErrorKind } from '../../domain/error.ts'
 import { makeToken } from '../../domain/token.ts'
-import type { Settings } from '../command.ts'
 import type { Io } from '../io.ts'
 import type { AnsweringParts } from './answering.ts'
 

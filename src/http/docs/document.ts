@@ -28,12 +28,14 @@ export async function documentText(api: AnyElysia, options: DocumentOptions): Pr
   })
 }
 
-type DocumentOptions = Pick<AppOptions, 'publicUrl' | 'servesPage' | 'provider'>
+interface DocumentOptions extends Pick<AppOptions, 'page' | 'provider'> {
+  readonly publicUrl?: string | undefined
+}
 
 /** The OpenAPI document that a server with this public URL serves, made without a server. */
 export const openApiDocument = async (publicUrl: string | undefined): Promise<OpenAPIV3.Document> =>
   // No request comes to these routes: they only describe themselves.
-  JSON.parse(await documentText(plants({} as AppParts), { publicUrl, servesPage: true, provider: undefined }))
+  JSON.parse(await documentText(plants({} as AppParts), { publicUrl, page: true, provider: undefined }))
 
 /** The version of the interface, for which clients are made. The executable has another version. */
 const INTERFACE_VERSION = '1.0.0'
@@ -46,11 +48,11 @@ const pageLink = (publicUrl = '.') =>
   `In a browser, users see and tend their plants on [the page at \`/\`](${publicUrl}/).`
 
 /** The parts of the OpenAPI document that belong to no route. */
-const documentation = ({ publicUrl, servesPage, provider }: DocumentOptions) => ({
+const documentation = ({ publicUrl, page, provider }: DocumentOptions) => ({
   info: {
     title: 'Plant Store',
     version: INTERFACE_VERSION,
-    description: servesPage ? `${DESCRIPTION} ${pageLink(publicUrl)}` : DESCRIPTION,
+    description: page ? `${DESCRIPTION} ${pageLink(publicUrl)}` : DESCRIPTION,
     license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
     contact: { name: 'The operator of this server' },
   },

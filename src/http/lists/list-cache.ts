@@ -27,9 +27,9 @@ interface CachedList extends CappedList {
 }
 
 /** Caches capped lists by user and URL. A list is used only while it is what a new read would give, whichever process writes. */
-export function createListCache({ store, statistics, cacheShare }: AppOptions) {
+export function createListCache({ store, statistics, threads }: AppOptions) {
   const users = new LRUCache<UserId, ReadonlyMap<string, CachedList>>({
-    maxSize: Math.floor(LIST_CACHE_MAX_BYTES * cacheShare),
+    maxSize: Math.floor(LIST_CACHE_MAX_BYTES / threads),
     sizeCalculation: (lists) => lists.values().reduce((sum, { bytes }) => sum + bytes, USER_BYTES),
   })
 

@@ -6,14 +6,14 @@ import { pathOf } from '../observe.ts'
 import type { AppOptions } from '../options.ts'
 import { contextOf } from '../request-context.ts'
 
-type PageOptions = Pick<AppOptions, 'servesPage' | 'servesDocs' | 'publicUrl' | 'provider'>
+type PageOptions = Pick<AppOptions, 'page' | 'docs' | 'publicUrl' | 'provider'>
 
 /**
  * The pages for people with their assets, and the OpenAPI document of `api`. Each is made at the first request for it: a start does
  * not wait for that.
  */
-export function pages(api: AnyElysia, { servesDocs, ...options }: PageOptions) {
-  const { servesPage, publicUrl } = options
+export function pages(api: AnyElysia, { docs: servesDocs, ...options }: PageOptions) {
+  const { page: servesPage, publicUrl } = options
   const page = once(async () => (await import('./plants-page.ts')).makePlantsPage(servesDocs))
   const docs = once(async () => (await import('../docs/page.ts')).makeDocsPage(publicUrl))
   const document = once(async () => (await import('../docs/document.ts')).documentText(api, options))

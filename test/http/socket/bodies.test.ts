@@ -40,7 +40,7 @@ async function startOn(transport: Transport, wire: Wire, options: ServiceOptions
   const folder = makeFolder()
   const tls = isTls && { tls: await makeCertificate(folder.path, 'own') }
   const socket = isUnix && { socketPath: join(folder.path, 'socket') }
-  const service = await startService(transport, { maxBodyBytes: LIMIT_BYTES, ...options, ...tls, ...socket })
+  const service = await startService(transport, { maxBody: LIMIT_BYTES, ...options, ...tls, ...socket })
   // Only the command serves metrics, so it serves the same database.
   const metered = isMetrics ? await serve(service.database, ['--metrics-listen', '127.0.0.1:0']) : undefined
   const metricsPort = metered && Number(new URL(metricsUrlOf(metered)).port)

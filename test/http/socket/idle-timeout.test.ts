@@ -34,7 +34,7 @@ async function outlast({ port }: Service, bytes: string, drop?: string) {
 
 describe.concurrent.each(SOCKET_TRANSPORTS)('the idle timeout, $name', (transport) => {
   test('cuts a request whose body does not arrive whole, also one that it refuses, stores nothing, and ends a connection that is kept alive', async () => {
-    await using service = await startService(transport, { idleTimeoutMs: IDLE_TIMEOUT_MS })
+    await using service = await startService(transport, { idleTimeout: IDLE_TIMEOUT_MS })
     const post = `POST /plants HTTP/1.1\r\n${head(service)}`
     const refused = post.replace(service.token, 'unknown')
     const part = `8000\r\n${'x'.repeat(0x8000)}\r\n`
@@ -75,7 +75,7 @@ describe.concurrent.each(SOCKET_TRANSPORTS)('the idle timeout, $name', (transpor
   })
 
   test('does not cut a list whose client reads slowly', async () => {
-    await using service = await startService(transport, { idleTimeoutMs: IDLE_TIMEOUT_MS })
+    await using service = await startService(transport, { idleTimeout: IDLE_TIMEOUT_MS })
     addLongPlants(service.database)
     const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\n${head(service)}${more}\r\n`
     using streamed = await requestAndWait(service.port, get('/plants', 'Connection: close\r\n'))

@@ -161,7 +161,7 @@ describe('tools of the page', () => {
 
   testPage('an edit shows what others make of the plant, and is stored all the same or dropped', async (begin) => {
     const { service, page, ui } = await begin({
-      maxBodyBytes: 200,
+      maxBody: 200,
       plants: [{ id: 1, name: 'Fren', tag: 'shade' }, 'Ivy', 'Moss'],
     })
     const seen: unknown[] = []

@@ -29,7 +29,7 @@ export const ANSWERED_BEFORE_TOKENS: readonly Row[] = [
   ['GET', '/plants', { token: 'nobody' }, 40102],
 ]
 
-/** Requests that are refused for what they are, if `maxBodyBytes` is 100. */
+/** Requests that are refused for what they are, if `maxBody` is 100. */
 export const REFUSED_BY_THEMSELVES: readonly Row[] = [
   ['GET', '/plants?limit=x', {}, 40003],
   ['DELETE', '/plants/x', {}, 40004],

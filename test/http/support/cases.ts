@@ -81,7 +81,7 @@ export const isErrorCode = (answer: number): boolean => answer >= 10_000
 
 /** A service with those plants, and all cases. */
 export async function startWithCases(transport: Transport, options: ServiceOptions = {}) {
-  const service = await startService(transport, { maxBodyBytes: MAX_BODY_BYTES, ...options })
+  const service = await startService(transport, { maxBody: MAX_BODY_BYTES, ...options })
   await service.create({ id: 1, name: 'Fern' })
   await service.create({ id: 2, name: 'Ivy', tag: 'evergreen' })
   const { text: readToken } = await service.createToken({ scope: 'read' })

@@ -24,19 +24,13 @@ export interface Transport {
 /** What a test may want otherwise of the store. */
 type StoreOptions = Pick<OpenOptions, 'quotaPlants'>
 
+type AppSetting = 'maxBody' | 'listMax' | 'publicUrl' | 'docs' | 'page' | 'rateLimit' | 'idleTimeout' | 'corsOrigin'
+
 /** What a test may want otherwise than the default. */
-export interface ServiceOptions extends StoreOptions {
-  readonly maxBodyBytes?: number
-  readonly listMax?: number
-  readonly publicUrl?: string
-  readonly servesDocs?: boolean
-  readonly servesPage?: boolean
-  readonly rateLimit?: AppOptions['rateLimit']
-  readonly idleTimeoutMs?: number
+export interface ServiceOptions extends StoreOptions, Partial<Pick<AppOptions, AppSetting>> {
   readonly tls?: TlsFiles
   /** The path of a unix socket to listen at, instead of a port. */
   readonly socketPath?: string
-  readonly corsOrigins?: readonly string[]
   /** The identity provider whose JWTs are accepted. */
   readonly jwt?: ProviderPolicy
   /** Methods that take the place of the store's. The executable cannot have any. */
@@ -82,9 +76,9 @@ const overTcp: Transport = {
   async start(store, _database, options) {
     const { app, logs } = assemble(store, options)
     const tls = options.tls && readTls(options.tls.certPath, options.tls.keyPath)
-    const { socketPath } = options
+    const { socketPath, idleTimeout: idleTimeoutMs = LISTEN_OPTIONS.idleTimeoutMs } = options
     const at = socketPath === undefined ? { host: '127.0.0.1', port: 0 } : { socketPath }
-    const server = await listen(at, app, { ...LISTEN_OPTIONS, ...options, tls })
+    const server = await listen(at, app, { ...LISTEN_OPTIONS, idleTimeoutMs, tls })
     const { url } = server
     return {
       fetch: directTo(url, options),
@@ -121,15 +115,15 @@ const directTo =
 
 /** The same options as flags of `serve`. */
 const flagsOf = (options: ServiceOptions): string[] => [
-  ...flag('--max-body', options.maxBodyBytes, (bytes) => `${bytes}B`),
+  ...flag('--max-body', options.maxBody, (bytes) => `${bytes}B`),
   ...flag('--list-max', options.listMax),
   ...flag('--public-url', options.publicUrl),
-  ...(options.servesDocs === false ? ['--no-docs'] : []),
-  ...(options.servesPage === false ? ['--no-page'] : []),
+  ...(options.docs === false ? ['--no-docs'] : []),
+  ...(options.page === false ? ['--no-page'] : []),
   ...flag('--quota-plants', options.quotaPlants),
   ...flag('--rate-limit', options.rateLimit, ({ requests, periodMs }) => `${requests}/${UNIT_OF_MS[periodMs]}`),
-  ...flag('--idle-timeout', options.idleTimeoutMs, (ms) => `${ms / 1000}s`),
-  ...flag('--cors-origin', options.corsOrigins, (origins) => origins.join(',')),
+  ...flag('--idle-timeout', options.idleTimeout, (ms) => `${ms / 1000}s`),
+  ...flag('--cors-origin', options.corsOrigin, (origins) => origins.join(',')),
   ...flag('--jwt-issuer', options.jwt?.issuer),
   ...flag('--jwt-audience', options.jwt?.audience),
   ...flag('--jwt-keys', options.jwt?.keyFile),
@@ -183,8 +177,8 @@ function assemble(store: Store, { overrideStore, app, jwt, ...options }: Service
   const parts = appOptions({
     store: { ...store, ...overrideStore?.(store) },
     log: createLogger('debug', { write }),
-    logsRequests: true,
-    usesTls: options.tls !== undefined,
+    accessLog: true,
+    ...(options.tls !== undefined && { tlsCert: options.tls.certPath }),
     ...options,
     ...app,
   })
