@@ -18,12 +18,10 @@ export interface AppOptions extends RequestSettings {
   readonly recordUse: (token: Caller) => void
   readonly log: Logger
   readonly statistics: RequestStatistics | undefined
-  readonly lifecycle: {
-    /** Aborted at the first signal: the server is about to end. */
-    readonly drain: AbortController
-    /** When the last check began that found the store ready, in Unix milliseconds. All threads share this one number. */
-    readonly readyAtMs: Float64Array
-  }
+  /** Aborted at the first signal: the server is about to end. */
+  readonly drain: AbortController
+  /** When the last check began that found the store ready, in Unix milliseconds. All threads share this one number. */
+  readonly readyAtMs: Float64Array
   /** Whose JWTs the service accepts beside its own tokens. */
   readonly provider: IdentityProvider | undefined
   /** How many threads of this process answer requests. They share the memory for caches. */

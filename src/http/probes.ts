@@ -9,22 +9,27 @@ const READINESS_MAX_AGE_MS = 1000
 const ok = () => respond('{"status":"ok"}')
 
 /** Whether the process is up, and whether it can serve. The probes need no token. */
-export const probes = ({ store, lifecycle, nowMs }: Pick<AppOptions, 'store' | 'lifecycle' | 'nowMs'>) => {
+export const probes = ({
+  store,
+  drain,
+  readyAtMs,
+  nowMs,
+}: Pick<AppOptions, 'store' | 'drain' | 'readyAtMs' | 'nowMs'>) => {
   let checkedAtMs = Number.NEGATIVE_INFINITY
   let checked: Promise<void> | undefined
   // Threads have different monotonic clocks, so they share the time of day, which may jump either way.
   const isRecent = (ms = 0) => Math.abs(nowMs() - ms) < READINESS_MAX_AGE_MS
   const check = async (startMs: number) => {
     await store.checkReady()
-    lifecycle.readyAtMs[0] = startMs
+    readyAtMs[0] = startMs
   }
   const readyz = async () => {
-    if (lifecycle.drain.signal.aborted)
+    if (drain.signal.aborted)
       throw new AppError('store_busy', {
         message: 'The server is shutting down: ask another one, or again when it has restarted.',
       })
     // No client can force an fsync with every request.
-    if (isRecent(lifecycle.readyAtMs[0])) return ok()
+    if (isRecent(readyAtMs[0])) return ok()
     if (!isRecent(checkedAtMs)) {
       checkedAtMs = nowMs()
       checked = check(checkedAtMs)

@@ -11,7 +11,7 @@ async function startWithClock(
   const clock = { nowMs: 5000 }
   const checks = { count: 0 }
   const service = await startService(transport, {
-    app: { lifecycle, nowMs: () => clock.nowMs },
+    app: { ...lifecycle, nowMs: () => clock.nowMs },
     overrideStore: ({ checkReady }) => ({
       checkReady() {
         checks.count += 1

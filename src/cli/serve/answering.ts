@@ -18,11 +18,11 @@ export interface ServeOptions extends Settings {
   readonly hasColours: boolean | undefined
 }
 
-/** What a thread that answers needs. */
-export interface AnsweringParts
-  extends Pick<AppOptions, 'store' | 'log' | 'lifecycle' | 'statistics' | 'nowMs' | 'monotonicMs'> {
-  readonly options: ServeOptions
-}
+/** What a thread that answers requests has opened or made for itself. */
+export type AnsweringServices = Pick<
+  AppOptions,
+  'store' | 'log' | 'drain' | 'readyAtMs' | 'statistics' | 'nowMs' | 'monotonicMs'
+>
 
 /** How long a thread may take until it answers no more, and how long of that it takes new connections. */
 export interface Drain {
@@ -47,71 +47,79 @@ export function waitForAll(listening: Listening, count: number): void {
     if (Atomics.wait(listening, 0, now, LISTEN_MAX_WAIT_MS) === 'timed-out') return
 }
 
-/** Only a server with an identity provider loads the code of JWTs. */
-async function openProvider(options: ServeOptions, parts: Omit<AnsweringParts, 'options'>) {
-  const { jwtIssuer: issuer, jwtAudience: audience, jwtKeys: keyFile, jwtDefaultScope: defaultScope } = options
-  if (issuer === undefined || audience === undefined) return undefined
-  const { identityProvider } = await import('../../http/jwt/provider.ts')
-  return identityProvider({ issuer, audience, keyFile, defaultScope }, parts)
+/** How a thread answers requests. */
+export interface Answering {
+  /** Listens at an address that is this thread's own, or that it shares with other threads. */
+  listen(address: Address, sharing: Sharing): Promise<RunningServer>
+  /** Listens with a renewed certificate, too. Resolves to whether it does. */
+  prepare(tls: Tls): Promise<boolean>
+  /** Goes on with the renewed certificate alone, or with the old one. Requests in progress are answered. */
+  settle(isRenewed: boolean): void
+  /**
+   * Waits until requests in progress are answered, and cuts those that take longer than `drainMs` allows. Returns how many were
+   * cut. Within that time, the server takes new connections for `waitMs`: until load balancers have noticed.
+   */
+  stop(limits: Drain): Promise<number>
+  /** Writes the uses of tokens that are not written yet. */
+  flush(): Promise<void>
 }
 
 /** Prepares to answer requests in this thread, which afterwards needs descriptors for its listener and for connections alone. */
-export async function prepareAnswering({ options, ...parts }: AnsweringParts) {
-  const { store, log, lifecycle, nowMs } = parts
-  const { idleTimeout: idleTimeoutMs, tls } = options
-  const uses = recordTokenUses(store, log, nowMs)
-  const app = createApp({
-    ...options,
-    ...parts,
-    provider: await openProvider(options, parts),
-    recordUse: uses.recordUse,
-    accessLog: options.accessLog && log.isLevelEnabled('info'),
-  })
+export async function prepareAnswering(options: ServeOptions, services: AnsweringServices): Promise<Answering> {
+  const { store, log, drain, nowMs } = services
+  const { recordUse, flush, stop: stopFlushing } = recordTokenUses(store, log, nowMs)
+  const provider = await openProvider(options, services)
+  const accessLog = options.accessLog && log.isLevelEnabled('info')
+  const app = createApp({ ...options, ...services, accessLog, provider, recordUse })
   const listenWith = (tls: Tls | undefined, at: Address, sharing: Sharing) =>
-    listen(at, app, { idleTimeoutMs, flag: '--listen', socketMode: 0o660, tls, sharing })
+    listen(at, app, { idleTimeoutMs: options.idleTimeout, flag: '--listen', socketMode: 0o660, tls, sharing })
   let server: RunningServer
   let renewed: RunningServer | undefined
   const running = new Set<RunningServer>()
 
   return {
-    /** Listens at an address that is this thread's own, or that it shares with other threads. */
-    async listen(address: Address, sharing: Sharing): Promise<RunningServer> {
-      server = await listenWith(tls, address, sharing)
+    async listen(address, sharing) {
+      server = await listenWith(options.tls, address, sharing)
       running.add(server)
       return server
     },
-    /** Listens with a renewed certificate, too. Resolves to whether it does. */
-    async prepare(tls: Tls): Promise<boolean> {
-      if (lifecycle.drain.signal.aborted) return false
+    async prepare(tls) {
+      if (drain.signal.aborted) return false
       renewed = await listenWith(tls, server.address, 'further').catch(() => undefined)
       if (renewed !== undefined) running.add(renewed)
       return renewed !== undefined
     },
-    /** Goes on with the renewed certificate alone, or with the old one. Requests in progress are answered. */
-    settle(isRenewed: boolean): void {
+    settle(isRenewed) {
       if (renewed === undefined) return
       const old = isRenewed ? server : renewed
       if (isRenewed) server = renewed
       renewed = undefined
       void old.stop().then(() => running.delete(old))
     },
-    /**
-     * Waits until requests in progress are answered, and cuts those that take longer than `drainMs` allows. Returns how many were
-     * cut. Within that time, the server takes new connections for `waitMs`: until load balancers have noticed.
-     */
-    async stop({ drainMs, waitMs }: Drain): Promise<number> {
-      lifecycle.drain.abort()
-      uses.stop()
-      // While connections arrive, the runtime accepts them and runs no timer. While the server drains, each answer closes its
-      // connection and clients open new ones. So without a wait, no timer may come before the listener is closed.
-      if (waitMs > 0) await Bun.sleep(waitMs)
-      const leftMs = Math.max(0, drainMs - waitMs - closeMsOf(drainMs))
-      const servers = [...running]
-      const stopped = Promise.all(servers.map((each) => each.stop())).then(() => true)
-      const isOver = await Promise.race([stopped, Bun.sleep(leftMs).then(() => false)])
-      return isOver ? 0 : servers.reduce((cut, each) => cut + each.kill(), 0)
+    async stop(limits) {
+      drain.abort()
+      stopFlushing()
+      return stopAll(running, limits)
     },
-    /** Writes the uses of tokens that are not written yet. */
-    flush: uses.flush,
+    flush,
   }
+}
+
+/** Only a server with an identity provider loads the code of JWTs. */
+async function openProvider(options: ServeOptions, services: AnsweringServices) {
+  const { jwtIssuer: issuer, jwtAudience: audience, jwtKeys: keyFile, jwtDefaultScope: defaultScope } = options
+  if (issuer === undefined || audience === undefined) return undefined
+  const { identityProvider } = await import('../../http/jwt/provider.ts')
+  return identityProvider({ issuer, audience, keyFile, defaultScope }, services)
+}
+
+async function stopAll(running: ReadonlySet<RunningServer>, { drainMs, waitMs }: Drain): Promise<number> {
+  // While connections arrive, the runtime accepts them and runs no timer. While the server drains, each answer closes its
+  // connection and clients open new ones. So without a wait, no timer may come before the listener is closed.
+  if (waitMs > 0) await Bun.sleep(waitMs)
+  const leftMs = Math.max(0, drainMs - waitMs - closeMsOf(drainMs))
+  const servers = [...running]
+  const stopped = Promise.all(servers.map((each) => each.stop())).then(() => true)
+  const isOver = await Promise.race([stopped, Bun.sleep(leftMs).then(() => false)])
+  return isOver ? 0 : servers.reduce((cut, each) => cut + each.kill(), 0)
 }

@@ -1,9 +1,10 @@
 import type { Settings } from '../../config.ts'
 import { type Address, clientTarget, formatAddress } from '../../domain/address.ts'
 import { AppError, type ErrorKind } from '../../domain/error.ts'
+import type { Store } from '../../domain/store.ts'
 import { makeToken } from '../../domain/token.ts'
-import type { Io } from '../io.ts'
-import type { AnsweringParts } from './answering.ts'
+import type { AnsweringServices } from './answering.ts'
+import type { Serving } from './serving.ts'
 
 const FIRST_USER = 'me'
 
@@ -11,21 +12,19 @@ const FIRST_USER = 'me'
 const PASSING: readonly ErrorKind[] = ['store_failed', 'store_busy', 'store_full']
 const RETRY_EVERY_MS = 500
 
-interface FirstTokenParts extends Pick<AnsweringParts, 'options' | 'store' | 'log' | 'lifecycle'> {
-  readonly address: Address
-  /** How messages name the database. */
-  readonly location: string
-  readonly io: Io
-}
-
 /**
  * With `--first-token`, prints the URLs of the service, and makes the first token or says how to make another one. Without it, logs
  * how to make one if the store has none. Tries again after failures that pass, until the server drains.
  */
-export async function provideFirstToken(parts: FirstTokenParts): Promise<void> {
-  while (!parts.lifecycle.drain.signal.aborted) {
+export async function provideFirstToken(
+  serving: Serving,
+  { store, drain }: AnsweringServices,
+  address: Address,
+  location: string,
+): Promise<void> {
+  while (!drain.signal.aborted) {
     try {
-      return await makeOrAdvise(parts)
+      return await makeOrAdvise(serving, store, address, location)
     } catch (error) {
       if (!(error instanceof AppError) || !PASSING.includes(error.kind) || error.outcomeIsUnknown) throw error
     }
@@ -33,7 +32,7 @@ export async function provideFirstToken(parts: FirstTokenParts): Promise<void> {
   }
 }
 
-async function makeOrAdvise({ store, address, location, log, options, io }: FirstTokenParts): Promise<void> {
+async function makeOrAdvise({ options, log, io }: Serving, store: Store, address: Address, location: string) {
   const hasToken = (await store.listTokens({ limit: 1 })).length > 0
   if (!options.firstToken) {
     if (!hasToken) log.warn(`there is no token yet: plantstore token create --user NAME --database ${location}`)

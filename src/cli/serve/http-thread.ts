@@ -34,9 +34,9 @@ async function start({ number, options, readyAtMs, share, listening }: ThreadSta
   // The thread that writes may stand still, so this one says it, too.
   const onFailure = ({ cause }: AppError) => self.postMessage({ failure: String(cause) } satisfies ThreadSent)
   const store = joinStore(share, onFailure, { ...clocks, observer: statistics?.writes, threads: options.threads })
-  const lifecycle = { drain: new AbortController(), readyAtMs }
-  const parts = { options, store, log, lifecycle, statistics: statistics?.http, ...clocks }
-  const answering = await prepareAnswering(parts)
+  const drain = new AbortController()
+  const services = { store, log, drain, readyAtMs, statistics: statistics?.http, ...clocks }
+  const answering = await prepareAnswering(options, services)
   const facts = { thread: number, store, version: VERSION, nowMs: clocks.nowMs }
   return {
     async listen(address: Address): Promise<void> {
@@ -45,8 +45,8 @@ async function start({ number, options, readyAtMs, share, listening }: ThreadSta
     prepare: answering.prepare,
     settle: answering.settle,
     readMetrics: statistics && (await import('../../http/metrics.ts')).threadMetrics({ ...statistics, ...facts }),
-    async stop({ hasFailed, ...drain }: Stop): Promise<number> {
-      const cut = await answering.stop(drain)
+    async stop({ hasFailed, ...limits }: Stop): Promise<number> {
+      const cut = await answering.stop(limits)
       if (!hasFailed) await answering.flush()
       await store.close()
       return cut

@@ -1,8 +1,6 @@
 import { platform } from 'node:os'
-import type { Logger } from '../../log.ts'
-import type { Io } from '../io.ts'
-import type { prepareAnswering, ServeOptions } from './answering.ts'
-import type { Threads } from './threads.ts'
+import type { Answering, ServeOptions } from './answering.ts'
+import type { Serving } from './serving.ts'
 
 const DAY_MS = 86_400_000
 /** From so long before its end on, a certificate is worth a warning: tools renew it earlier. */
@@ -10,17 +8,8 @@ const WARN_MS = 14 * DAY_MS
 /** A thread that listens with a new certificate only later has failed to. */
 const PREPARE_MAX_MS = 2000
 
-export interface RenewalParts {
-  readonly options: ServeOptions
-  readonly threads: Threads
-  readonly log: Logger
-  readonly io: Io
-}
-
-type MainThread = Pick<Awaited<ReturnType<typeof prepareAnswering>>, 'prepare' | 'settle'>
-
 /** Whether a listener with a renewed certificate can be opened beside the old one. Only Linux lets both accept connections. */
-export const canRenew = ({ tls, listen }: ServeOptions): boolean =>
+export const canReloadCertificate = ({ tls, listen }: ServeOptions): boolean =>
   tls !== undefined && !('socketPath' in listen) && platform() === 'linux'
 
 /**
@@ -28,7 +17,7 @@ export const canRenew = ({ tls, listen }: ServeOptions): boolean =>
  * listeners in all threads, or goes on with the old ones in all. Connections that no thread has accepted yet are reset. A
  * certificate that ends soon is a warning in the log: now, after each renewal, and daily.
  */
-export function renewal({ options, threads, log, io }: RenewalParts, main: MainThread): () => void {
+export function watchCertificate({ options, threads, log, io }: Serving, main: Answering): () => void {
   const { tlsCert: certPath, tlsKey: keyPath } = options
   if (certPath === undefined || keyPath === undefined)
     return () => log.info({ signal: 'SIGHUP' }, 'SIGHUP reloads no settings: restart the server to change them')
@@ -41,11 +30,11 @@ export function renewal({ options, threads, log, io }: RenewalParts, main: MainT
   }
   warn()
   setInterval(warn, DAY_MS).unref()
-  if (!canRenew(options))
+  if (!canReloadCertificate(options))
     return () => log.warn({ signal: 'SIGHUP' }, 'the certificate was not read again: restart the server to renew it')
 
-  let renewing = Promise.resolve()
-  const renew = async () => {
+  let reloading = Promise.resolve()
+  const reloadCertificate = async () => {
     try {
       const { readTls } = await import('../../http/tls.ts')
       const tls = readTls(certPath, keyPath)
@@ -62,6 +51,6 @@ export function renewal({ options, threads, log, io }: RenewalParts, main: MainT
     }
   }
   return () => {
-    renewing = renewing.then(renew)
+    reloading = reloading.then(reloadCertificate)
   }
 }

@@ -14,7 +14,9 @@ import { VERSION } from '../../version.ts'
 import { defineCommand, namesOf, openOptionsOf } from '../command.ts'
 import { Ended, EXIT, type Io } from '../io.ts'
 import type { ServeOptions } from './answering.ts'
-import { runService, type Serving, watchEndings } from './service.ts'
+import { runService } from './service.ts'
+import type { Serving } from './serving.ts'
+import { watchShutdown } from './shutdown.ts'
 import { prepareThreads } from './threads.ts'
 
 /** How long the server waits for a reader of the last lines of the log. */
@@ -81,13 +83,13 @@ function coloursFor({ logFormat }: Settings, { printsToTerminal, env }: Io): boo
 async function serve(options: ServeOptions, io: Io): Promise<void> {
   const output = logToStdout()
   const log = createLogger(options.logLevel, output.destination, await formatFor(options.hasColours))
-  const endings = watchEndings(log, io)
+  const shutdown = watchShutdown(log, io)
   const writeLines = (lines: string) => void output.destination.write(lines)
-  const threads = prepareThreads(options.threads - 1, { ...endings, writeLines })
+  const threads = prepareThreads(options.threads - 1, shutdown, writeLines)
   try {
-    await serveStore({ options, endings, log, io, threads })
+    await serveStore({ options, shutdown, log, io, threads })
     // The store can fail as late as while it is closed.
-    const exitCode = endings.hasFailed ? EXIT.storeUnusable : EXIT.done
+    const exitCode = shutdown.hasFailed ? EXIT.storeUnusable : EXIT.done
     log.info({ exitCode }, 'ended')
     if (exitCode !== EXIT.done) throw new Ended(exitCode)
   } finally {
@@ -99,11 +101,11 @@ async function serve(options: ServeOptions, io: Io): Promise<void> {
 
 /** Opens the store, serves it and its metrics, and closes it. */
 async function serveStore(serving: Serving): Promise<void> {
-  const { options, endings, log, io, threads } = serving
+  const { options, shutdown, log, io, threads } = serving
   const { metricsListen } = options
   const hasProvider = options.jwtIssuer !== undefined
   const statistics = metricsListen && { http: countRequests(hasProvider), writes: countWrites() }
-  const store = await openStore(options.database, ({ cause }) => endings.onFailure(String(cause)), {
+  const store = await openStore(options.database, ({ cause }) => shutdown.onFailure(String(cause)), {
     ...openOptionsOf(options),
     quotaPlants: options.quotaPlants,
     isServer: true,

@@ -1,10 +1,12 @@
 import type { Address } from '../../domain/address.ts'
 import type { Tls } from '../../http/tls.ts'
 import type { StoreShare } from '../../store/engine.ts'
-import { type AnsweringParts, closeMsOf, type Drain, type Listening, waitForAll } from './answering.ts'
+import { closeMsOf, type Drain, type Listening, type ServeOptions, waitForAll } from './answering.ts'
+import type { Shutdown } from './shutdown.ts'
 
 /** What a thread that answers gets from the main thread. Threads have the numbers from 1 on. */
-export interface ThreadStart extends Pick<AnsweringParts, 'options'> {
+export interface ThreadStart {
+  readonly options: ServeOptions
   readonly readyAtMs: Float64Array<SharedArrayBuffer>
   readonly number: number
   readonly share: StoreShare
@@ -35,51 +37,49 @@ const STOP_MIN_MS = 250
 /** Others do not wait longer for the answer of a thread, which may be in an endless loop. */
 const ANSWER_MAX_MS = 1000
 
-interface ThreadsOptions {
-  readonly writeLines: (lines: string) => void
-  /** Called if a thread finds that the store has failed. */
-  readonly onFailure: (reason: string) => void
-  /** Called if a thread ends before `end`. */
-  readonly onThreadEnd: (thread: number, reason: string) => void
+/** The threads that answer, beside the main thread. */
+export interface Threads {
+  /** Starts all threads. Resolves once they have the store open. */
+  start(makeStart: () => Omit<ThreadStart, 'number' | 'listening'>): Promise<void>
+  /** Has all threads listen at the address where this one has just begun to. None accepts a connection before all listen. */
+  listen(address: Address): void
+  /** The answers of all threads. One that has ended, or that does not answer in time, answers `undefined`. */
+  ask(order: ThreadCall, maxMs?: number): Promise<unknown[]>
+  /** Has all threads answer no more requests, within the time of the drain. Returns how many requests were cut. */
+  stop(stop: Stop): Promise<number>
+  /** Ends all threads. Until then they are asked for metrics, so that no counter falls. */
+  end(): void
 }
 
-/** The threads that answer, beside the main thread. */
-export type Threads = ReturnType<typeof prepareThreads>
-
-/** Prepares so many threads. */
-export function prepareThreads(count: number, options: ThreadsOptions) {
+/** Prepares so many threads. They report failures to `shutdown`, and pass lines of the log to `writeLines`. */
+export function prepareThreads(count: number, shutdown: Shutdown, writeLines: (lines: string) => void): Threads {
   let threads: readonly ReturnType<typeof startThread>[] = []
   const listening: Listening = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-  /** The answers of all threads. One that has ended, or that does not answer in time, answers `undefined`. */
   const ask = (order: ThreadCall, maxMs = ANSWER_MAX_MS) =>
     Promise.all(threads.map((thread) => Promise.race([thread.ask(order), Bun.sleep(maxMs)])))
   return {
-    /** Starts all threads. Resolves once they have the store open. */
-    async start(makeStart: () => Omit<ThreadStart, 'number' | 'listening'>): Promise<void> {
+    async start(makeStart) {
       const numbers = Array.from({ length: count }, (_, index) => index + 1)
-      threads = numbers.map((number) => startThread({ ...makeStart(), number, listening }, options))
+      threads = numbers.map((number) => startThread({ ...makeStart(), number, listening }, shutdown, writeLines))
       await Promise.all(threads.map(({ started }) => started))
     },
-    /** Has all threads listen at the address where this one has just begun to. None accepts a connection before all listen. */
-    listen(address: Address): void {
+    listen(address) {
       void ask({ call: 'listen', argument: address })
       waitForAll(listening, count + 1)
     },
     ask,
-    /** Has all threads answer no more requests, within the time of the drain. Returns how many requests were cut. */
-    async stop(stop: Stop): Promise<number> {
+    async stop(stop) {
       const maxMs = Math.max(STOP_MIN_MS, stop.drainMs - closeMsOf(stop.drainMs) / 2)
       const cuts = await ask({ call: 'stop', argument: stop }, maxMs)
       return cuts.reduce<number>((sum, cut) => sum + Number(cut ?? 0), 0)
     },
-    /** Ends all threads. Until then they are asked for metrics, so that no counter falls. */
-    end(): void {
+    end() {
       for (const thread of threads) thread.end()
     },
   }
 }
 
-function startThread(start: ThreadStart, { writeLines, onFailure, onThreadEnd }: ThreadsOptions) {
+function startThread(start: ThreadStart, { onFailure, onThreadEnd }: Shutdown, writeLines: (lines: string) => void) {
   const worker = new Worker(new URL('./http-thread.ts', import.meta.url).href)
   const unanswered = new Map<number, (answer: unknown) => void>()
   let asked = 0

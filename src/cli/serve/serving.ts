@@ -1,0 +1,14 @@
+import type { Logger } from '../../log.ts'
+import type { Io } from '../io.ts'
+import type { ServeOptions } from './answering.ts'
+import type { Shutdown } from './shutdown.ts'
+import type { Threads } from './threads.ts'
+
+/** What all parts of a server need. */
+export interface Serving {
+  readonly options: ServeOptions
+  readonly shutdown: Shutdown
+  readonly threads: Threads
+  readonly log: Logger
+  readonly io: Io
+}

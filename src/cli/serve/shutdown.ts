@@ -1,0 +1,41 @@
+import type { Logger } from '../../log.ts'
+import { EXIT, type Io, type Signal } from '../io.ts'
+
+/** After a failure, the process ends within this time, also if something has not ended in good order. */
+const EXIT_AFTER_FAILURE_MS = 1000
+
+/** What ends the service: the first signal, or the failure of a thread or of a store that must not be written to any more. */
+export interface Shutdown {
+  readonly signalled: Promise<Signal>
+  readonly failed: Promise<void>
+  readonly hasFailed: boolean
+  /** Called by every thread that finds the failure of the store. The first call counts. */
+  readonly onFailure: (reason: string) => void
+  /** Called if a thread that answers requests ends too early. */
+  readonly onThreadEnd: (thread: number, reason: string) => void
+}
+
+/** Waits for a signal or a failure. After a failure it sees that the process ends soon. */
+export function watchShutdown(log: Logger, io: Io): Shutdown {
+  const { promise: failed, resolve } = Promise.withResolvers<void>()
+  /** Returns whether this is the first failure, which is the one to log. */
+  const fail = (): boolean => {
+    if (shutdown.hasFailed) return false
+    shutdown.hasFailed = true
+    setTimeout(() => io.exit(EXIT.storeUnusable), EXIT_AFTER_FAILURE_MS)
+    resolve()
+    return true
+  }
+  const shutdown = {
+    signalled: new Promise<Signal>((resolve) => io.onSignal(resolve)),
+    failed,
+    hasFailed: false,
+    onFailure(reason: string) {
+      if (fail()) log.fatal({ reason }, 'the store has failed: nothing more is written, and the process ends')
+    },
+    onThreadEnd(thread: number, reason: string) {
+      if (fail()) log.fatal({ thread, reason }, 'a thread that answers requests has failed: the process ends')
+    },
+  }
+  return shutdown
+}
