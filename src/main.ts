@@ -71,7 +71,7 @@ if (process.argv[2] === 'serve') {
 }
 
 const uncaught = Promise.withResolvers<never>()
-const tellsTerminal = await isTerminal(STDERR)
+const isStderrTerminal = await isTerminal(STDERR)
 const io: Io = {
   // The executable has its code in a file system of its own.
   program: Bun.main.startsWith('/$bunfs/') ? [process.execPath] : [process.execPath, Bun.main],
@@ -79,9 +79,9 @@ const io: Io = {
   env: process.env,
   print: (text) => print(STDOUT, text),
   // A command also does its work without a reader of stderr.
-  tell: (lines) => print(STDERR, textOfLines(lines)).catch(() => undefined),
+  report: (lines) => print(STDERR, textOfLines(lines)).catch(() => undefined),
   // Using `process.stderr` makes the stream non-blocking for all processes that share it.
-  terminal: () => (tellsTerminal && process.env.TERM !== 'dumb' ? process.stderr : undefined),
+  terminal: () => (isStderrTerminal && process.env.TERM !== 'dumb' ? process.stderr : undefined),
   printsToTerminal: await isTerminal(STDOUT),
   // `Bun.stdin` reads a file from its beginning, even if another program has read a part of it before. `createReadStream` reads
   // only the rest, but fails with EAGAIN if nothing has arrived yet in a pipe that does not block.

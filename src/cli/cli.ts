@@ -10,7 +10,7 @@ import { applyBooleanVariables, unknownVariables } from './variables.ts'
 
 /** Runs the command that the arguments name. Resolves to the exit code. A failure is printed in one line. */
 export async function run(process: Io): Promise<number> {
-  const io = tellsJson(process) ? await withJson(process) : process
+  const io = writesJson(process) ? await withJson(process) : process
   const help: string[] = []
   try {
     const program = await createProgram(io, io.argv[0], help)
@@ -24,7 +24,7 @@ export async function run(process: Io): Promise<number> {
 }
 
 /** Whether a server writes only JSON. Commander does not tell, because its own errors are lines as well. */
-function tellsJson({ argv, env }: Io): boolean {
+function writesJson({ argv, env }: Io): boolean {
   const { values } = parseArgs({ args: [...argv], options: { 'log-format': { type: 'string' } }, strict: false })
   return argv[0] === 'serve' && (values['log-format'] ?? env[OPTIONS.logFormat.envVar ?? '']) === 'json'
 }
@@ -35,11 +35,11 @@ async function withJson(io: Io): Promise<Io> {
   const { createLogger } = await import('../log.ts')
   return {
     ...io,
-    async tell(lines, level = 'fatal') {
+    async report(lines, level = 'fatal') {
       const text = [lines].flat().join('\n').replace('plantstore: ', '').trim()
       const logged: string[] = []
       createLogger('info', { write: (line) => void logged.push(line.trimEnd()) })[level](text)
-      await io.tell(logged)
+      await io.report(logged)
     },
   }
 }
@@ -94,14 +94,14 @@ export async function createProgram(io: Io, word = 'help', help: string[] = []):
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void help.push(text),
-      writeErr: (text) => void io.tell(linesOf(text)),
-      outputError: (text) => void io.tell(line(reworded(text, word))),
+      writeErr: (text) => void io.report(linesOf(text)),
+      outputError: (text) => void io.report(line(reworded(text, word))),
     })
     .hook('preAction', async (_, command) => {
       for (const text of command.args) parseOption(text, String, { long: 'The argument' })
       applyBooleanVariables(command, io.env)
       for (const name of unknownVariables(io.env))
-        await io.tell(line(`There is no variable ${name}: it is ignored.`), 'warn')
+        await io.report(line(`There is no variable ${name}: it is ignored.`), 'warn')
     })
   const groups = Object.entries(COMMANDS)
   const isOne = !/^(?:help|completion)$/.test(word) && groups.some(([, commands]) => Object.hasOwn(commands, word))
@@ -120,12 +120,12 @@ async function fail(io: Io, error: unknown): Promise<number> {
     if (isClosedPipe(error)) return EXIT.closedPipe
     // An error of the system, like a full stdout, gets one line. Any other error is a bug and gets its stack.
     const isOfSystem = error instanceof Error && 'syscall' in error
-    await io.tell(isOfSystem ? line(`${error.message}.`) : linesOf(`plantstore: ${Bun.inspect(error)}`))
+    await io.report(isOfSystem ? line(`${error.message}.`) : linesOf(`plantstore: ${Bun.inspect(error)}`))
     return EXIT.failed
   }
   const [, shownBy] = SHOWN_BY.find(([words]) => words.test(io.argv.join(' '))) ?? ['', 'status']
   const outcome = error.outcomeIsUnknown ? `Whether it was done is unknown: see plantstore ${shownBy}. ` : ''
-  await io.tell(line(outcome + (error.message || (STORE_MESSAGES[error.kind] ?? error.kind))))
+  await io.report(line(outcome + (error.message || (STORE_MESSAGES[error.kind] ?? error.kind))))
   if (error.kind === 'misused') return EXIT.misused
   return error.kind.startsWith('store_') ? EXIT.storeUnusable : EXIT.failed
 }

@@ -45,15 +45,15 @@ export async function withStore<T>(
 
 /** Prints a sentence about a database as a warning. */
 export const warnOn =
-  ({ tell }: Pick<Io, 'tell'>) =>
+  ({ report }: Pick<Io, 'report'>) =>
   (problem: string) =>
-    void tell(`Warning: ${problem}`)
+    void report(`Warning: ${problem}`)
 
 /** As `withStore`, but makes a missing store: an operator may create tokens before the first start. */
-export const withNewStore = <T>(options: DatabaseOptions, io: Pick<Io, 'tell'>, task: (store: Store) => Promise<T>) =>
+export const withNewStore = <T>(options: DatabaseOptions, io: Pick<Io, 'report'>, task: (store: Store) => Promise<T>) =>
   withStore(options, task, {
     mustExist: false,
-    onCreated: (database) => void io.tell(`Created a new, empty store: ${database}.`),
+    onCreated: (database) => void io.report(`Created a new, empty store: ${database}.`),
   })
 
 /** As `withStore`, for a task that changes access. Once this resolves, every server on the same file follows the change. */

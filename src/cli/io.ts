@@ -13,7 +13,7 @@ export interface Io {
    * Prints a line for people on stderr, or several lines, as `textOfLines`. Only lines in JSON show the level; without one, the
    * message ends the process.
    */
-  tell(lines: string | readonly string[], level?: 'info' | 'warn' | 'fatal'): Promise<void>
+  report(lines: string | readonly string[], level?: 'info' | 'warn' | 'fatal'): Promise<void>
   /** Stderr, if it is a terminal that understands escape codes. Emacs and others set `TERM=dumb`. */
   terminal(): NodeJS.WritableStream | undefined
   /** Whether stdout is a terminal. */

@@ -9,7 +9,7 @@ export const LINE_EVERY_MS = 2000
 const STOP_TIMEOUT_MS = 1000
 
 /** Shows a bar on a terminal. Elsewhere, and while the total is not known, it prints a line now and then. */
-export function showProgress(io: Pick<Io, 'terminal' | 'tell' | 'monotonicMs'>) {
+export function showProgress(io: Pick<Io, 'terminal' | 'report' | 'monotonicMs'>) {
   const stream = io.terminal()
   const bar =
     stream &&
@@ -35,7 +35,7 @@ export function showProgress(io: Pick<Io, 'terminal' | 'tell' | 'monotonicMs'>) 
       if (nowMs < lineAtMs) return
       lineAtMs = nowMs + LINE_EVERY_MS
       const share = total === undefined ? '' : `${Math.floor((100 * done) / Math.max(done, total, 1))} %: `
-      void io.tell(share + text)
+      void io.report(share + text)
     },
     [Symbol.dispose]: () => bar?.stop(),
   }
@@ -58,7 +58,7 @@ export const runClone = <T>(io: Io, task: (options: CloneOptions) => Promise<T>)
  * task fails with a known outcome and without a message, it prints the same and rejects.
  */
 export async function runUntilSignal<T>(
-  io: Pick<Io, 'onSignal' | 'tell'>,
+  io: Pick<Io, 'onSignal' | 'report'>,
   task: (signal: AbortSignal) => Promise<T>,
   stoppedText: (isCut: boolean) => string,
 ): Promise<T> {
@@ -74,9 +74,9 @@ export async function runUntilSignal<T>(
     return await Promise.race([task(stopping.signal), stopped.promise])
   } catch (error) {
     if (error instanceof Ended)
-      await io.tell(`Stopped by ${received}: ${stoppedText(error !== stopping.signal.reason)}`)
+      await io.report(`Stopped by ${received}: ${stoppedText(error !== stopping.signal.reason)}`)
     const saysHowFar = !(error instanceof AppError) || error.message !== '' || error.outcomeIsUnknown
-    if (!saysHowFar) await io.tell(`Stopped: ${stoppedText(false)}`)
+    if (!saysHowFar) await io.report(`Stopped: ${stoppedText(false)}`)
     throw error
   }
 }

@@ -84,7 +84,7 @@ describe.concurrent('import', () => {
       using made = await makePlants()
       const told: string[] = []
       const { exitCode } = await importLines(made.database, ['--atomic'], {
-        async tell(lines) {
+        async report(lines) {
           // All lines are checked when this is said.
           if (lines.includes('Creates and deletes of servers wait')) createOne(made.database)
           told.push(...[lines].flat())

@@ -5,8 +5,8 @@ import { LINE_EVERY_MS, showProgress } from '../../src/cli/long-task.ts'
 test('progress is a line now and then without a terminal, with the share if the total is known', () => {
   let nowMs = 0
   const told: (string | readonly string[])[] = []
-  const tell = async (lines: string | readonly string[]) => void told.push(lines)
-  using progress = showProgress({ terminal: () => undefined, monotonicMs: () => nowMs, tell })
+  const report = async (lines: string | readonly string[]) => void told.push(lines)
+  using progress = showProgress({ terminal: () => undefined, monotonicMs: () => nowMs, report })
 
   const updateAt = (ms: number, plants: number, total?: number) => {
     nowMs = ms

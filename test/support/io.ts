@@ -11,7 +11,7 @@ export function makeIo(argv: readonly string[] = [], env: Io['env'] = {}) {
     async print(text) {
       stdout += text
     },
-    async tell(lines) {
+    async report(lines) {
       stderr += textOfLines(lines)
     },
     terminal: () => undefined,

@@ -29,7 +29,7 @@ export const backupCommand = (program: Command, io: Io) =>
       if (isStdout) return printBackup(tools, startedMs, io)
       const cloned = await runClone(io, (clone) => tools.backup(target, { ...clone, force }))
       try {
-        await tellCloned('Backed up', cloned, io, json)
+        await reportClone('Backed up', cloned, io, json)
       } finally {
         // The backup counts also if its path cannot be printed.
         await record(tools, startedMs, cloned.bytes, io)
@@ -43,20 +43,20 @@ async function printBackup(tools: FileTools, startedMs: number, io: Io): Promise
   // The backup has no name, so a signal can end the process at once.
   io.onSignal((signal) => io.exit(exitCodeOf(signal)))
   for await (const chunk of backup.chunks) await io.print(chunk)
-  await tellCounts('Backed up', backup, io)
+  await reportCounts('Backed up', backup, io)
   await record(tools, startedMs, backup.bytes, io)
 }
 
-const record = (tools: FileTools, startedMs: number, bytes: number, { tell }: Pick<Io, 'tell'>) =>
+const record = (tools: FileTools, startedMs: number, bytes: number, { report }: Pick<Io, 'report'>) =>
   tools.recordBackup(startedMs, bytes).catch((error: unknown) =>
     // The backup is complete, so the exit code is 0.
-    tell(`Warning: the backup is complete, but the database could not record it for the metrics: ${error}.`),
+    report(`Warning: the backup is complete, but the database could not record it for the metrics: ${error}.`),
   )
 
-async function deleteOld(tools: FileTools, latest: string, keep: number, { tell }: Pick<Io, 'tell'>) {
+async function deleteOld(tools: FileTools, latest: string, keep: number, { report }: Pick<Io, 'report'>) {
   const { deleted, future } = tools.keepBackups(latest, keep)
-  for (const name of future) await tell(`Warning: ${name} is dated in the future: it is neither counted nor deleted.`)
-  for (const name of deleted) await tell(`Deleted ${name}.`)
+  for (const name of future) await report(`Warning: ${name} is dated in the future: it is neither counted nor deleted.`)
+  for (const name of deleted) await report(`Deleted ${name}.`)
 }
 
 /** `restore`: replaces the database by a backup and prints its path. No process may have the database open. */
@@ -76,18 +76,18 @@ export const restoreCommand = (program: Command, io: Io) =>
       if (!database) throw misused('Name the database that the server uses: --database or PLANTSTORE_DATABASE.')
       const tools = await engineOf(database).fileTools()
       const cloned = await runClone(io, (clone) => tools.restore(file, { ...clone, force }))
-      await tellCloned('Restored', cloned, io, json)
+      await reportClone('Restored', cloned, io, json)
     })
 
 /** Prints how much was cloned on stderr, and the path of the clone on stdout. */
-async function tellCloned(what: string, cloned: Cloned, io: Io, json = false): Promise<void> {
+async function reportClone(what: string, cloned: Cloned, io: Io, json = false): Promise<void> {
   const { path, bytes, users, tokens, plants } = cloned
-  await tellCounts(what, cloned, io)
+  await reportCounts(what, cloned, io)
   await (json ? io.print(toJson({ path, bytes, users, tokens, plants })) : printLine(io, path))
 }
 
-async function tellCounts(what: string, cloned: Omit<Cloned, 'path'>, io: Io): Promise<void> {
+async function reportCounts(what: string, cloned: Omit<Cloned, 'path'>, io: Io): Promise<void> {
   const { bytes, users, tokens, plants, dropped } = cloned
-  if (dropped !== '') await io.tell(`Left out the objects of other programs: ${dropped}.`)
-  await io.tell(`${what} ${bytes} bytes: users ${users}, tokens ${tokens}, plants ${plants}.`)
+  if (dropped !== '') await io.report(`Left out the objects of other programs: ${dropped}.`)
+  await io.report(`${what} ${bytes} bytes: users ${users}, tokens ${tokens}, plants ${plants}.`)
 }

@@ -22,9 +22,9 @@ export const checkCommand = (program: Command, io: Io) =>
     const { location: database, repairAdvice } = engineOf(options.database)
     const isWhole = problems.length === 0
     if (json) await io.print(toJson({ database, isWhole, problems }))
-    if (isWhole) return io.tell(`The database ${database} is whole.`)
+    if (isWhole) return io.report(`The database ${database} is whole.`)
     // The indentation keeps names in the database from looking like lines of ours.
     const lines = problems.map((problem) => `  ${problem}`)
-    await io.tell([`The database ${database} is damaged:`, ...lines, repairAdvice])
+    await io.report([`The database ${database} is damaged:`, ...lines, repairAdvice])
     throw new Ended(EXIT.storeUnusable)
   })

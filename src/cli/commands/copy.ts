@@ -19,12 +19,12 @@ export const copyCommand = (program: Command, io: Io) =>
     const source = engineOf(options.from, { passwordFile: options.fromPasswordFile })
     const target = engineOf(options.to, { passwordFile: options.toPasswordFile })
     const [from, to] = [source.location, target.location]
-    if (isSnapshot) await io.tell(`The copy will not contain later writes to ${from}.`)
+    if (isSnapshot) await io.report(`The copy will not contain later writes to ${from}.`)
     let stopped = 'nothing was copied. Run the same command again.'
     const onPublish = () => {
       stopped = `whether ${to} has the copy is unknown. Run the same command again, which refuses a store with rows.`
     }
-    const onEvent = ({ message }: { readonly message: string }) => void io.tell(`Warning: ${message}.`)
+    const onEvent = ({ message }: { readonly message: string }) => void io.report(`Warning: ${message}.`)
     const copyAll = async (signal: AbortSignal) => {
       using progress = showProgress(io)
       const onProgress = (stage: string, done: number, total: number) =>
@@ -33,9 +33,9 @@ export const copyCommand = (program: Command, io: Io) =>
     }
     const { counts, digest } = await runUntilSignal(io, copyAll, () => stopped)
     const { users, tokens, plants } = counts
-    await io.tell(
+    await io.report(
       `Copied ${counted(users, 'user')}, ${counted(tokens, 'token')} and ${counted(plants, 'plant')} from ${from} to ${to}: SHA-256 ${digest}.`,
     )
-    if (!isSnapshot) await io.tell(`End the servers that use ${from}: the copy has none of their later writes.`)
+    if (!isSnapshot) await io.report(`End the servers that use ${from}: the copy has none of their later writes.`)
     await (json ? io.print(toJson({ from, to, users, tokens, plants, sha256: digest })) : printLine(io, to))
   })

@@ -24,7 +24,7 @@ export const healthcheckCommand = (program: Command, io: Io) =>
     const answer = await askReadiness(scheme, { ...trust, ...target })
     const status = answer instanceof Error ? null : answer
     if (json) await io.print(toJson({ isReady: status === 200, status }))
-    if (status === 200) return io.tell('The server is ready.')
+    if (status === 200) return io.report('The server is ready.')
     const message =
       answer instanceof Error
         ? `There is no answer from ${formatAddress(target, scheme)}${await whyNone(answer, scheme, target)}.`

@@ -12,7 +12,7 @@ import { counted, toJson } from '../output.ts'
 import { describeFile, isBlank, parsePlantLine, readLines, withoutBom } from '../plant-lines.ts'
 
 /** How many refused lines are printed. */
-export const REFUSALS_TOLD_MAX = 20
+export const REFUSALS_SHOWN_MAX = 20
 
 /** An import, and how far it has come. */
 interface ImportJob {
@@ -52,11 +52,11 @@ export const importCommand = (program: Command, io: Io) =>
       // The other lines have the user and the id of a stored plant or of another line.
       const others = job.lines - created
       const [skipped, replaced] = rule === 'replace' ? [0, others] : [others, 0]
-      await io.tell(
+      await io.report(
         `Imported ${counted(job.lines, 'line')} into ${database}: created ${counted(created, 'plant')}, skipped ${skipped}, replaced ${replaced}.`,
       )
       if (users > 0)
-        await io.tell(`Created ${counted(users, 'user')} without a token: plantstore token create makes one.`)
+        await io.report(`Created ${counted(users, 'user')} without a token: plantstore token create makes one.`)
       if (json) await io.print(toJson({ lines: job.lines, created, skipped, replaced, createdUsers: users }))
     })
 
@@ -98,16 +98,16 @@ const refuseExisting = ({ line, user, id }: ExistingLine): string =>
   `line ${line}: the user ${user} has plant ${id} already.`
 
 /** Throws if lines are refused. Before that it prints the first of the refusals. */
-async function requireNone(refusals: AsyncIterable<string> | Iterable<string>, job: ImportJob, { tell }: Io) {
+async function requireNone(refusals: AsyncIterable<string> | Iterable<string>, job: ImportJob, { report }: Io) {
   const first: string[] = []
   let count = 0
   for await (const text of refusals) {
     count++
-    if (first.length < REFUSALS_TOLD_MAX) first.push(text)
+    if (first.length < REFUSALS_SHOWN_MAX) first.push(text)
   }
   if (count === 0) return
-  for (const text of first) await tell(text)
-  if (count > first.length) await tell(`and ${count - first.length} more.`)
+  for (const text of first) await report(text)
+  if (count > first.length) await report(`and ${count - first.length} more.`)
   const message = `Of ${job.lines} lines ${count} are refused: nothing was imported.`
   throw new AppError('file_unusable', { message })
 }
@@ -115,7 +115,7 @@ async function requireNone(refusals: AsyncIterable<string> | Iterable<string>, j
 /** Stores all plants of the staging table. */
 async function storeLines(job: ImportJob, target: PlantImport, signal: AbortSignal, io: Io): Promise<void> {
   const { isAtomic, lines } = job
-  if (isAtomic) await io.tell('Creates and deletes of servers wait until all is in, or are refused.')
+  if (isAtomic) await io.report('Creates and deletes of servers wait until all is in, or are refused.')
   using progress = showProgress(io)
   for await (const counts of target.store(isAtomic)) {
     job.counts = counts

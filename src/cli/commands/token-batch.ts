@@ -59,8 +59,8 @@ export async function createBatch(store: Store, requests: readonly Request[], js
   const createAll = async (signal: AbortSignal) => {
     await printPages({ print }, createGroups(signal), toRow, toText, json)
     if (printed < total) signal.throwIfAborted()
-    if (users > 0) await io.tell(`Created ${counted(users, 'user')}.`)
-    await io.tell(`Created ${counted(printed, 'token')}. Each is shown only once.`)
+    if (users > 0) await io.report(`Created ${counted(users, 'user')}.`)
+    await io.report(`Created ${counted(printed, 'token')}. Each is shown only once.`)
   }
   const rest = () =>
     `To create the rest, run the command with the lines after line ${requests[printed - 1]?.line ?? 0}.`

@@ -35,8 +35,8 @@ export const importCommand = (token: Command, io: Io) =>
       const { created, newUsers, refused } = await withNewStore(options, io, (store) => store.createTokens(lines))
       if (refused !== undefined) throw refusal(`${lines[refused.index]?.subject}`, refused.stored)
       const skipped = lines.length - created
-      if (newUsers.length > 0) await io.tell(`Created ${counted(newUsers.length, 'user')}.`)
-      await io.tell(`Created ${counted(created, 'token')}, and left ${counted(skipped, 'token')} as they were.`)
+      if (newUsers.length > 0) await io.report(`Created ${counted(newUsers.length, 'user')}.`)
+      await io.report(`Created ${counted(created, 'token')}, and left ${counted(skipped, 'token')} as they were.`)
       if (json) await io.print(toJson({ lines: lines.length, created, skipped, createdUsers: newUsers.length }))
     })
 

@@ -43,13 +43,13 @@ const createCommand = (token: Command, io: Io) =>
 async function createOne(store: Store, request: TokenRequest, json: true | undefined, io: Io) {
   const { text, newToken } = makeToken(request, io.nowMs())
   const { firstId: id, newUsers } = await store.createTokens([newToken])
-  if (newUsers.length > 0) await io.tell(`Created user ${request.userName}.`)
+  if (newUsers.length > 0) await io.report(`Created user ${request.userName}.`)
   await printOnce(io, text, { id, ...newToken }, json && {}, `revoke ${id}`)
 }
 
 /** Prints a new token, and all facts in JSON if there are `moreFacts`. If that fails, the message names the remedy. */
 async function printOnce(io: Io, text: string, token: NewToken, moreFacts: object | undefined, remedy: string) {
-  await io.tell(`Created ${describe(token)}. It is shown only once.`)
+  await io.report(`Created ${describe(token)}. It is shown only once.`)
   const output = moreFacts === undefined ? `${text}\n` : toJson({ token: text, ...fieldsOf(token), ...moreFacts })
   await io.print(output).catch((cause: Error) => {
     const message = `Token ${token.id} is active, but could not be printed (${printFailure(cause)}): run plantstore token ${remedy}.`
@@ -80,7 +80,7 @@ const rotateCommand = (token: Command, io: Io) =>
           throw misused(`The times of token ${old.id} give no lifetime for the new one: say --expires.`)
         const { id, oldEndsAtMs } = await store.rotateToken(old.id, newToken, overlap)
         const oldEnds = toIso(oldEndsAtMs)
-        await io.tell(`Token ${old.id} ${overlap === 0 ? 'is revoked' : `is valid until ${oldEnds}`}.`)
+        await io.report(`Token ${old.id} ${overlap === 0 ? 'is revoked' : `is valid until ${oldEnds}`}.`)
         const moreFacts = json && { replaces: old.id, oldEnds }
         await printOnce(io, text, { id, ...newToken }, moreFacts, `rotate ${id} --overlap 0`)
       })
@@ -120,7 +120,7 @@ const revokeCommand = (token: Command, io: Io) =>
     .action(async (id, { user, yes, json, ...options }) => {
       const revoke = await revocationOf(id, user, yes === true, io)
       const { count, text } = await changeAccess(options, revoke)
-      await io.tell(text)
+      await io.report(text)
       if (json) await io.print(toJson({ revoked: count }))
     })
 

@@ -61,7 +61,7 @@ function blockCommand(user: Command, io: Io, name: 'block' | 'unblock') {
       const isChanged = await changeAccess(options, (store) => store.setUserBlock(who, blockedAtMs, createsUser))
       const done = `${blocks ? 'Blocked' : 'Unblocked'} user ${who}.`
       const nothing = `Nothing to do: user ${who} is ${blocks ? 'already' : 'not'} blocked.`
-      await io.tell(isChanged ? done : nothing)
+      await io.report(isChanged ? done : nothing)
       if (json) await io.print(toJson({ user: who, blocked: blocks }))
     })
 }
@@ -100,12 +100,12 @@ const deleteCommand = (user: Command, io: Io) =>
         }
         return await changeAccess(options, async (store) => {
           const isBlocked = (await store.findUser(name))?.blockedAtMs !== undefined
-          if (isBlocked) await io.tell(`User ${name} is blocked already, perhaps by a deletion that was stopped.`)
+          if (isBlocked) await io.report(`User ${name} is blocked already, perhaps by a deletion that was stopped.`)
           return store.deleteUser(name, { signal, onProgress })
         })
       }
       const cutText = 'how much was deleted is unknown: see plantstore user list. Run the same command again.'
       const { plants, tokens } = await runUntilSignal(io, deleteUser, (isCut) => (isCut ? cutText : stoppedText))
-      await io.tell(`Deleted user ${name} with ${counted(tokens, 'token')} and ${counted(plants, 'plant')}.`)
+      await io.report(`Deleted user ${name} with ${counted(tokens, 'token')} and ${counted(plants, 'plant')}.`)
       if (json) await io.print(toJson({ user: name, tokens, plants }))
     })

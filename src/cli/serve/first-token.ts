@@ -47,13 +47,14 @@ async function makeOrAdvise({ options, log, io }: Serving, store: Store, address
   const { text, newToken } = makeToken(request, io.nowMs())
   if (hasToken || (await store.createTokens([newToken], { ifNone: true })).created === 0) {
     const command = [...io.program, 'token', 'create', '--user', FIRST_USER, '--database', location]
-    return io.tell(['', ...page, ...docs, `For another token, run: ${command.map(shellQuoted).join(' ')}`, ''], 'info')
+    const another = `For another token, run: ${command.map(shellQuoted).join(' ')}`
+    return io.report(['', ...page, ...docs, another, ''], 'info')
   }
   const curl = `  curl ${flags}-H 'Authorization: Bearer ${text}'`
   const create = `${curl} -H 'Content-Type: application/json' -d '{"id":1,"name":"Monstera"}' ${url}/plants`
   const token = [`This token of user ${FIRST_USER} is shown this once:`, '', `  ${text}`]
   const calls = ['Create a plant, then list the plants:', '', create, `${curl} ${url}/plants`]
-  await io.tell(['', ...token, '', ...calls, '', ...page, ...docs, ''], 'info')
+  await io.report(['', ...token, '', ...calls, '', ...page, ...docs, ''], 'info')
 }
 
 /** The flags that lead curl to this machine, and the URL of the service there. */
