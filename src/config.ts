@@ -2,8 +2,8 @@ import { type InferOptions, Option } from '@commander-js/extra-typings'
 import { CONFLICT_RULES } from './domain/plant.ts'
 import { DURABILITIES, LIMIT_MAX } from './domain/store.ts'
 import { SCOPES } from './domain/token.ts'
-import * as kinds from './values.ts'
-import { defaulted, valued } from './values.ts'
+import * as values from './values.ts'
+import { option, optionWithDefault } from './values.ts'
 
 /** What the names of all variables begin with. */
 export const VARIABLE_PREFIX = 'PLANTSTORE_'
@@ -13,16 +13,16 @@ export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
 
 /** The settings that name the store and say how to open it. */
 export const DATABASE_SETTINGS = settings('Database:', {
-  database: defaulted('--database <where>', kinds.database, 'plantstore.db').help(
+  database: optionWithDefault('--database <where>', values.database, 'plantstore.db').help(
     'The SQLite file, or postgres://USER@HOST/DATABASE. Only serve, token create and token import make a missing database.',
   ),
-  databasePasswordFile: valued('--database-password-file <path>', kinds.path).help(
+  databasePasswordFile: option('--database-password-file <path>', values.path).help(
     'The file with the password of a PostgreSQL database.',
   ),
-  databasePrepare: defaulted('--database-prepare <state>', kinds.either('true', 'false'), 'true').help(
+  databasePrepare: optionWithDefault('--database-prepare <state>', values.either('true', 'false'), 'true').help(
     'Say false if a pooler in transaction mode is in front of a PostgreSQL database.',
   ),
-  durability: defaulted('--durability <level>', kinds.oneOf(DURABILITIES), 'full').help(
+  durability: optionWithDefault('--durability <level>', values.oneOf(DURABILITIES), 'full').help(
     'When a write succeeds. Full: once it is on disk. Normal: before that, and a loss of power can lose the latest writes. Storage: as full, on a PostgreSQL server whose storage is durable with fsync = off.',
   ),
 })
@@ -34,79 +34,79 @@ export const DATABASE_SETTINGS = settings('Database:', {
 export const SETTINGS = {
   ...DATABASE_SETTINGS,
   ...settings('Listening:', {
-    listen: defaulted('--listen <address>', kinds.address, '127.0.0.1:3000').help(
+    listen: optionWithDefault('--listen <address>', values.address, '127.0.0.1:3000').help(
       'The address of the server: HOST:PORT or unix:/path. Port 0 picks a free port.',
     ),
-    metricsListen: valued('--metrics-listen <address>', kinds.address).help(
+    metricsListen: option('--metrics-listen <address>', values.address).help(
       'Serves /metrics for Prometheus at this address: HOST:PORT or unix:/path. It uses no TLS and asks for no token. Off by default.',
     ),
-    threads: valued('--threads <count>', kinds.count(64)).help(
+    threads: option('--threads <count>', values.count(64)).help(
       'How many threads answer requests. By default one less than the cores that the process may use, at least 1 and at most 8. A unix socket, --rate-limit, PostgreSQL and systems other than Linux have one.',
     ),
-    tlsCert: valued('--tls-cert <path>', kinds.path).help(
+    tlsCert: option('--tls-cert <path>', values.path).help(
       'The certificate of the server and its intermediate certificates, in PEM. With --tls-key the server speaks only TLS.',
     ),
-    tlsKey: valued('--tls-key <path>', kinds.path).help('The private key of the certificate, in PEM, not encrypted.'),
-    corsOrigin: valued('--cors-origin <origins>', kinds.listOf(kinds.origin)).help(
+    tlsKey: option('--tls-key <path>', values.path).help('The private key of the certificate, in PEM, not encrypted.'),
+    corsOrigin: option('--cors-origin <origins>', values.listOf(values.origin)).help(
       'Browsers may use the service from pages of these origins. Separate them by commas, or repeat the option. None by default.',
     ),
-    publicUrl: valued('--public-url <url>', kinds.url).help('The URL of the service that the documentation shows.'),
+    publicUrl: option('--public-url <url>', values.url).help('The URL of the service that the documentation shows.'),
     noDocs: new Option('--no-docs', 'Serves neither /openapi.json nor /docs.'),
     noPage: new Option('--no-page', 'Serves no page for browsers at /.'),
   }),
   ...settings('Limits:', {
-    maxBody: defaulted('--max-body <size>', kinds.size, '64KiB').help(
+    maxBody: optionWithDefault('--max-body <size>', values.size, '64KiB').help(
       'The largest body of a request: a number with B, KiB or MiB.',
     ),
-    listMax: valued('--list-max <count>', kinds.count(LIMIT_MAX)).help(
+    listMax: option('--list-max <count>', values.count(LIMIT_MAX)).help(
       'The most plants in one answer. No limit by default.',
     ),
-    quotaPlants: valued('--quota-plants <count>', kinds.count(LIMIT_MAX, 0)).help(
+    quotaPlants: option('--quota-plants <count>', values.count(LIMIT_MAX, 0)).help(
       'The most plants of a user. The server refuses to create more. No limit by default.',
     ),
-    rateLimit: valued('--rate-limit <rate>', kinds.rate).help(
+    rateLimit: option('--rate-limit <rate>', values.rate).help(
       'The most requests that this process takes from a token in a second, minute or hour, like 100/s. No limit by default.',
     ),
     // At least 5 s: our longest wait is shorter, and the runtime's timer has steps of 4 s. At most 255 s: its largest value.
     // By default 75 s: load balancers keep connections for 60 s, and must not send a request into a closed one.
-    idleTimeout: defaulted('--idle-timeout <duration>', kinds.duration('5s', '255s'), '75s').help(
+    idleTimeout: optionWithDefault('--idle-timeout <duration>', values.duration('5s', '255s'), '75s').help(
       'How long a connection may be idle, and how long a body may take to arrive: 5s to 255s.',
     ),
   }),
   ...settings('Stopping:', {
-    drain: defaulted('--drain <duration>', kinds.duration('0s'), '8s').help(
+    drain: optionWithDefault('--drain <duration>', values.duration('0s'), '8s').help(
       'How long the server may take to end after a signal: a number with s, m, h or d.',
     ),
-    drainWait: defaulted('--drain-wait <duration>', kinds.duration('0s'), '0s').help(
+    drainWait: optionWithDefault('--drain-wait <duration>', values.duration('0s'), '0s').help(
       'How long the server still takes new connections after a signal. This is a part of --drain.',
     ),
   }),
   ...settings('Logging:', {
-    logLevel: defaulted('--log-level <level>', kinds.oneOf(LOG_LEVELS), 'info').help(
+    logLevel: optionWithDefault('--log-level <level>', values.oneOf(LOG_LEVELS), 'info').help(
       'The least severe lines that the server logs on stdout.',
     ),
-    logFormat: valued('--log-format <format>', kinds.oneOf(['json', 'pretty'] as const)).help(
+    logFormat: option('--log-format <format>', values.oneOf(['json', 'pretty'] as const)).help(
       'json writes one object a line, pretty writes for people. By default pretty on a terminal and json elsewhere.',
     ),
-    accessLog: defaulted('--access-log [state]', kinds.either('on', 'off'), 'on')
+    accessLog: optionWithDefault('--access-log [state]', values.either('on', 'off'), 'on')
       .help('Logs a line for each request, at level info.')
       .preset('on'),
-    logAddresses: defaulted('--log-addresses <state>', kinds.either('on', 'off'), 'on').help(
+    logAddresses: optionWithDefault('--log-addresses <state>', values.either('on', 'off'), 'on').help(
       'Logs the address and the agent of the client of each request.',
     ),
-    trustedProxy: valued('--trusted-proxy <cidr>', kinds.listOf(kinds.trustedProxy)).help(
+    trustedProxy: option('--trusted-proxy <cidr>', values.listOf(values.trustedProxy)).help(
       'Takes client addresses from the X-Forwarded-For of proxies in this network; unix trusts those at a unix socket. Separate networks by commas, or repeat the option. None by default.',
     ),
   }),
   ...settings('Tokens:', {
-    jwtIssuer: valued('--jwt-issuer <url>', kinds.issuer).help(
+    jwtIssuer: option('--jwt-issuer <url>', values.issuer).help(
       'Accepts the JWTs of this identity provider, too. Together with --jwt-audience. Off by default.',
     ),
-    jwtAudience: valued('--jwt-audience <text>', kinds.text).help('The audience that a JWT must have.'),
-    jwtKeys: valued('--jwt-keys <path>', kinds.path).help(
+    jwtAudience: option('--jwt-audience <text>', values.text).help('The audience that a JWT must have.'),
+    jwtKeys: option('--jwt-keys <path>', values.path).help(
       'A file with the keys of the identity provider as a JWKS, read every 10 minutes. By default the server fetches them.',
     ),
-    jwtDefaultScope: valued('--jwt-default-scope <scope>', kinds.oneOf(SCOPES)).help(
+    jwtDefaultScope: option('--jwt-default-scope <scope>', values.oneOf(SCOPES)).help(
       `What a JWT without scopes may do: ${SCOPES.join(' or ')}. By default nothing.`,
     ),
     firstToken: new Option(
@@ -117,73 +117,73 @@ export const SETTINGS = {
 }
 
 /**
- * All options, each declared once: flag, help, kind of value and default. Help, validation, the types of the commands and the
+ * All options, each declared once: flag, help, parser and default. Help, validation, the types of the commands and the
  * table in docs/reference/cli.md follow from this. The options that are no settings say what a command does to data, which no
  * variable may change.
  */
 export const OPTIONS = {
   ...SETTINGS,
   ...settings('Database:', {
-    databaseFile: defaulted('--database <path>', kinds.database, 'plantstore.db').help('The SQLite file.'),
-    restored: valued('--database <path>', kinds.database).help(
+    databaseFile: optionWithDefault('--database <path>', values.database, 'plantstore.db').help('The SQLite file.'),
+    restored: option('--database <path>', values.database).help(
       'The SQLite file that the server uses. It has no default, because restore replaces or makes it.',
     ),
   }),
-  owner: valued('--user <name>', kinds.newUserName).help(
+  owner: option('--user <name>', values.newUserName).help(
     'The user of the new token. The command creates a missing user.',
   ),
   batch: new Option(
     '--batch',
     'Creates a token for each line on stdin: user [scope [expires] [label]]. The other options hold for lines without a value.',
   ),
-  scope: defaulted('--scope <scope>', kinds.oneOf(SCOPES), 'write').help('What the token may do.'),
-  expires: valued('--expires <duration>', kinds.duration('1s')).help(
+  scope: optionWithDefault('--scope <scope>', values.oneOf(SCOPES), 'write').help('What the token may do.'),
+  expires: option('--expires <duration>', values.duration('1s')).help(
     'The token expires after this time, like 90d. By default never.',
   ),
-  newExpires: valued('--expires <duration>', kinds.duration('1s')).help(
+  newExpires: option('--expires <duration>', values.duration('1s')).help(
     'The new token expires after this time, like 90d. By default after the lifetime of the old token.',
   ),
-  overlap: defaulted('--overlap <duration>', kinds.duration('0s'), '24h').help(
+  overlap: optionWithDefault('--overlap <duration>', values.duration('0s'), '24h').help(
     'How long the old token stays valid: a number with s, m, h or d. 0 revokes it at once.',
   ),
-  label: valued('--label <text>', kinds.label).help('A note on the purpose of the token.'),
-  from: valued('--from <where>', kinds.database)
+  label: option('--label <text>', values.label).help('A note on the purpose of the token.'),
+  from: option('--from <where>', values.database)
     .help('The store to copy, in the form of --database.')
     .makeOptionMandatory(true),
-  fromPasswordFile: valued('--from-password-file <path>', kinds.path).help('The file with the password of --from.'),
-  to: valued('--to <where>', kinds.database)
+  fromPasswordFile: option('--from-password-file <path>', values.path).help('The file with the password of --from.'),
+  to: option('--to <where>', values.database)
     .help(
       'The store to fill, in the form of --database: a new file, or a PostgreSQL database without plants, tokens and users.',
     )
     .makeOptionMandatory(true),
-  toPasswordFile: valued('--to-password-file <path>', kinds.path).help('The file with the password of --to.'),
+  toPasswordFile: option('--to-password-file <path>', values.path).help('The file with the password of --to.'),
   snapshot: new Option('--snapshot', 'Copies a store that servers use, as it is at this moment.'),
-  tokensOf: valued('--user <name>', kinds.userName).help('Only the tokens of this user.'),
-  plantsOf: valued('--user <name>', kinds.userName).help('Only the plants of this user.'),
-  userOfLines: valued('--user <name>', kinds.newUserName).help('The user of the lines that name none.'),
-  subject: valued('--subject <text>', kinds.text).help(
+  tokensOf: option('--user <name>', values.userName).help('Only the tokens of this user.'),
+  plantsOf: option('--user <name>', values.userName).help('Only the plants of this user.'),
+  userOfLines: option('--user <name>', values.newUserName).help('The user of the lines that name none.'),
+  subject: option('--subject <text>', values.text).help(
     'The user whom the identity provider of --jwt-issuer knows by this subject.',
   ),
-  dir: valued('--dir <path>', kinds.path).help(
+  dir: option('--dir <path>', values.path).help(
     'A directory for backups. The name of each backup there has the time in it.',
   ),
-  keep: valued('--keep <count>', kinds.count(LIMIT_MAX)).help(
+  keep: option('--keep <count>', values.count(LIMIT_MAX)).help(
     'How many of the latest backups to keep in --dir. All by default.',
   ),
   force: new Option('--force', 'Replaces an existing file.'),
-  onConflict: defaulted('--on-conflict <rule>', kinds.oneOf(CONFLICT_RULES), 'fail').help(
+  onConflict: optionWithDefault('--on-conflict <rule>', values.oneOf(CONFLICT_RULES), 'fail').help(
     'If the user already has a plant with the id of a line. fail: import nothing. skip: keep the plant. replace: replace the plant.',
   ),
-  maxLine: defaulted('--max-line <size>', kinds.size, '385KiB').help(
+  maxLine: optionWithDefault('--max-line <size>', values.size, '385KiB').help(
     'The longest line of the input. Exported lines are never longer than six times the --max-body of the server and 1 KiB.',
   ),
   atomic: new Option(
     '--atomic',
     'Imports all lines or none, in one transaction. Creates and deletes of servers wait for it.',
   ),
-  limit: valued('--limit <count>', kinds.count(LIMIT_MAX)).help('At most this many. All by default.'),
-  afterToken: valued('--after <id>', kinds.count(Number.MAX_SAFE_INTEGER, 0)).help('Only tokens with a larger id.'),
-  afterUser: valued('--after <name>', kinds.userName).help('Only users after this name in the order of the list.'),
+  limit: option('--limit <count>', values.count(LIMIT_MAX)).help('At most this many. All by default.'),
+  afterToken: option('--after <id>', values.count(Number.MAX_SAFE_INTEGER, 0)).help('Only tokens with a larger id.'),
+  afterUser: option('--after <name>', values.userName).help('Only users after this name in the order of the list.'),
   json: new Option('--json', 'Prints JSON for programs: an object, or an array of objects for a list.'),
   yes: new Option('--yes', 'Confirms that data is deleted for good.'),
 } as const
@@ -202,8 +202,8 @@ export type ValuesOf<Name extends keyof typeof OPTIONS, Each = (typeof OPTIONS)[
 
 /** Gives options their variables, and a heading in the help. */
 function settings<T extends Readonly<Record<string, Option>>>(heading: string, options: T): T {
-  for (const option of Object.values(options)) {
-    option.env(VARIABLE_PREFIX + option.name().replaceAll('-', '_').toUpperCase()).helpGroup(heading)
+  for (const each of Object.values(options)) {
+    each.env(VARIABLE_PREFIX + each.name().replaceAll('-', '_').toUpperCase()).helpGroup(heading)
   }
   return options
 }

@@ -12,11 +12,8 @@ const refuse = (rule: string): never => {
   throw new BrokenRule(rule)
 }
 
-/**
- * A kind of value that options have: returns the value of a text, or throws `BrokenRule`. No kind takes an empty text. `words` are
- * all texts that it takes, if they are few.
- */
-export type Kind<T> = ((text: string, before?: T) => T) & { readonly words?: readonly string[] }
+/** Returns the value of a text, or throws `BrokenRule`, as for an empty text. `words` are all texts that it takes, if they are few. */
+export type Parser<T> = ((text: string, before?: T) => T) & { readonly words?: readonly string[] }
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const UNITS_BYTES: Readonly<Record<string, number>> = { B: 1, KiB: 1024, MiB: 1024 ** 2 }
@@ -26,7 +23,7 @@ const LABEL_LENGTH_MAX = 200
 const REQUESTS_MAX = 1_000_000
 
 /** A whole number with one of these units. The value is in the smallest unit. */
-function quantity(units: Readonly<Record<string, number>>, minText: string, maxText: string): Kind<number> {
+function quantity(units: Readonly<Record<string, number>>, minText: string, maxText: string): Parser<number> {
   const parse = (text: string): number => {
     const [, digits, unit = ''] = /^(\d{1,12})([A-Za-z]+)$/.exec(text) ?? []
     return text === '0' ? 0 : Number(digits) * (units[unit] ?? Number.NaN)
@@ -49,14 +46,14 @@ export const size = quantity(UNITS_BYTES, '1B', '1024MiB')
 
 /** A whole number from `min` to `max`. */
 export const count =
-  (max: number, min = 1): Kind<number> =>
+  (max: number, min = 1): Parser<number> =>
   (text) => {
     const number = /^(?:0|[1-9]\d{0,15})$/.test(text) ? Number(text) : Number.NaN
     return number >= min && number <= max ? number : refuse(`a whole number from ${min} to ${max}`)
   }
 
 /** How many requests a token may make in a period of time. */
-export const rate: Kind<{ readonly requests: number; readonly periodMs: number }> = (text) => {
+export const rate: Parser<{ readonly requests: number; readonly periodMs: number }> = (text) => {
   const [, digits, unit = ''] = /^([1-9]\d{0,6})\/([smh])$/.exec(text) ?? []
   const [requests, periodMs] = [Number(digits), UNITS_MS[unit] ?? Number.NaN]
   if (requests <= REQUESTS_MAX) return { requests, periodMs }
@@ -64,7 +61,7 @@ export const rate: Kind<{ readonly requests: number; readonly periodMs: number }
 }
 
 /** `HOST:PORT`, with an IPv6 address in brackets, or `unix:` and a path. */
-export const address: Kind<Address> = (text) => {
+export const address: Parser<Address> = (text) => {
   if (/^unix:.+/.test(text)) return { socketPath: text.slice('unix:'.length) }
   const [scheme] = /^https?:\/\//i.exec(text) ?? []
   if (scheme !== undefined) return refuse(`HOST:PORT: leave ${scheme} out`)
@@ -77,7 +74,7 @@ export const address: Kind<Address> = (text) => {
 }
 
 /** A network of proxies in CIDR notation (RFC 4632 §3.1, RFC 4291 §2.3), one address, or `unix` for those at a unix socket. */
-export const trustedProxy: Kind<TrustedProxy> = (text) => {
+export const trustedProxy: Parser<TrustedProxy> = (text) => {
   if (text === 'unix') return text
   const [, address = '', digits] = /^([\da-f:.]+)(?:\/(0|[1-9]\d{0,2}))?$/i.exec(text) ?? []
   const bits = isIP(address) === 6 ? 128 : 32
@@ -87,7 +84,7 @@ export const trustedProxy: Kind<TrustedProxy> = (text) => {
 }
 
 /** The path of a SQLite file, or the URL of a PostgreSQL database. A database in memory would lose what it stores. */
-export const database: Kind<string> = (text) => {
+export const database: Parser<string> = (text) => {
   const url = isPostgresUrl(text) ? parsePostgresUrl(text) : undefined
   if (typeof url === 'string') refuse(url)
   const isPath = text !== '' && !text.includes('\0') && text !== ':memory:' && !looksLikeServer(text)
@@ -96,7 +93,7 @@ export const database: Kind<string> = (text) => {
 
 /** A text that fulfils a rule. */
 const textThat =
-  (fulfils: (text: string) => boolean, rule: string): Kind<string> =>
+  (fulfils: (text: string) => boolean, rule: string): Parser<string> =>
   (text) =>
     fulfils(text) ? text : refuse(rule)
 
@@ -107,7 +104,7 @@ export const path = textThat((text) => text !== '' && !text.includes('\0'), 'the
 export const userName = textThat((text) => USER_NAME.test(text), USER_NAME_RULE)
 
 /** The name of a user whom a command may make. */
-export const newUserName: Kind<string> = (text) =>
+export const newUserName: Parser<string> = (text) =>
   text.startsWith(PROVIDER_USER_PREFIX) ? refuse(OTHER_NAME_RULE) : userName(text)
 
 /** A text that is not empty. */
@@ -126,7 +123,7 @@ export const origin = textThat(
 )
 
 /** An http or https URL to which paths can be appended. The value has no slash at its end. */
-export const url: Kind<string> = (text) => {
+export const url: Parser<string> = (text) => {
   const isPlain = /^https?:\/\/[^\s?#@\\]+$/.test(text) && URL.canParse(text)
   return isPlain ? text.replace(/\/+$/, '') : refuse('an http or https URL without user, query and fragment')
 }
@@ -138,7 +135,7 @@ export const issuer = textThat(
 )
 
 /** A day or a time in UTC (RFC 3339), in milliseconds since 1970-01-01 UTC. A day is its first moment. */
-export const time: Kind<number> = (text) => {
+export const time: Parser<number> = (text) => {
   const ms = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{3})?Z)?$/.test(text) ? Date.parse(text) : Number.NaN
   // February 30 is read as March 2.
   const isTime = !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text.slice(0, 'YYYY-MM-DDThh:mm:ss'.length))
@@ -146,44 +143,47 @@ export const time: Kind<number> = (text) => {
 }
 
 /** One of a few words. */
-export const oneOf = <const T extends string>(words: readonly T[]): Kind<T> => {
+export const oneOf = <const T extends string>(words: readonly T[]): Parser<T> => {
   const parse = (text: string) => words.find((word) => word === text) ?? refuse(`one of ${words.join(', ')}`)
   return Object.assign(parse, { words })
 }
 
 /** One of two words: `true` for the first. */
-export const either = (yes: string, no: string): Kind<boolean> => {
-  const word = oneOf([yes, no])
-  return Object.assign((text: string) => word(text) === yes, { words: [yes, no] })
-}
+export const either = (yes: string, no: string): Parser<boolean> =>
+  Object.assign((text: string) => oneOf([yes, no])(text) === yes, { words: [yes, no] })
 
 /** Several values: separated by commas, or the option repeated. */
 export const listOf =
-  <T>(kind: Kind<T>): Kind<readonly T[]> =>
-  (text, before = []) => [...before, ...text.split(',').map((part) => kind(part))]
+  <T>(parser: Parser<T>): Parser<readonly T[]> =>
+  (text, before = []) => [...before, ...text.split(',').map((part) => parser(part))]
 
-/** An option with a value of some kind. */
-export const valued = <Flags extends string, T>(flags: Flags, kind: Kind<T>) => ({
+/** An option with a value. */
+export const option = <Flags extends string, T>(flags: Flags, parser: Parser<T>) => ({
   help(help: string) {
-    const option = new Option(flags, help)
-    if (kind.words) option.argChoices = [...kind.words]
-    return option.argParser((text: string, before?: T): T => parseOption(text, kind, option, before))
+    const made = new Option(flags, help)
+    if (parser.words) made.argChoices = [...parser.words]
+    return made.argParser((text: string, before?: T): T => parseOption(text, parser, made, before))
   },
 })
 
-/** An option with a value of some kind, and the text of its default. */
-export const defaulted = <Flags extends string, T>(flags: Flags, kind: Kind<T>, defaultText: string) => ({
-  help: (help: string) => valued(flags, kind).help(help).default(kind(defaultText), defaultText),
+/** An option with a value, and the text of its default. */
+export const optionWithDefault = <Flags extends string, T>(flags: Flags, parser: Parser<T>, defaultText: string) => ({
+  help: (help: string) => option(flags, parser).help(help).default(parser(defaultText), defaultText),
 })
 
 /**
  * `parseValue` for a text of the command line or a variable. An empty variable is no default: an empty `PLANTSTORE_TLS_CERT` would mean
  * no TLS. The runtime reads bytes that are not UTF-8 as U+FFFD, so the names of two files would be one.
  */
-export function parseOption<T>(text: string, kind: Kind<T>, option: Pick<Option, 'long' | 'envVar'>, before?: T): T {
+export function parseOption<T>(
+  text: string,
+  parser: Parser<T>,
+  option: Pick<Option, 'long' | 'envVar'>,
+  before?: T,
+): T {
   const name = optionName(option)
   if (text === '' && option.envVar) throw misused(`${name} is empty: remove the line, or give it a value.`)
-  if (!text.includes('\ufffd')) return parseValue(text, kind, name, before)
+  if (!text.includes('\ufffd')) return parseValue(text, parser, name, before)
   throw misused(`${name} is not UTF-8, or has the character U+FFFD: convert it, or rename the file.`)
 }
 
@@ -191,10 +191,10 @@ export function parseOption<T>(text: string, kind: Kind<T>, option: Pick<Option,
 const optionName = ({ long, envVar }: Pick<Option, 'long' | 'envVar'>): string =>
   envVar === undefined ? `${long}` : `${long} (${envVar})`
 
-/** The value of a text. Throws `misused` if the text breaks the rule of the kind; `name` is the subject of the message. */
-export function parseValue<T>(text: string, kind: Kind<T>, name: string, before?: T): T {
+/** The value of a text. Throws `misused` if the text breaks the rule of the parser; `name` is the subject of the message. */
+export function parseValue<T>(text: string, parser: Parser<T>, name: string, before?: T): T {
   try {
-    return kind(text, before)
+    return parser(text, before)
   } catch (error) {
     throw error instanceof BrokenRule ? misused(`${name} must be ${error.message}.`) : error
   }

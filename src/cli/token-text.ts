@@ -1,6 +1,6 @@
 import { misused } from '../domain/error.ts'
 import { hashToken, isTokenText, type Token } from '../domain/token.ts'
-import { type Kind, parseValue } from '../values.ts'
+import { type Parser, parseValue } from '../values.ts'
 import { openInput, readText } from './input.ts'
 import type { Io } from './io.ts'
 import { toIso } from './output.ts'
@@ -43,9 +43,9 @@ export function* readTokenLines(text: string, source: string, { pattern, form }:
     const subject = `Line ${index + 1} of ${source}`
     const words = pattern.exec(line.trim())?.groups
     if (words === undefined) throw misused(`${subject} must be: ${form}.`)
-    const parse = <T, Missing>(word: string, kind: Kind<T>, missing: Missing): T | Missing => {
+    const parse = <T, Missing>(word: string, parser: Parser<T>, missing: Missing): T | Missing => {
       const text = words[word]
-      return text === undefined ? missing : parseValue(text, kind, `${subject}: the ${word}`)
+      return text === undefined ? missing : parseValue(text, parser, `${subject}: the ${word}`)
     }
     yield { number: index + 1, subject, words, parse }
   }

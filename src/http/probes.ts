@@ -9,12 +9,7 @@ const READINESS_MAX_AGE_MS = 1000
 const ok = () => respond('{"status":"ok"}')
 
 /** Whether the process is up, and whether it can serve. The probes need no token. */
-export const probes = ({
-  store,
-  drain,
-  readyAtMs,
-  nowMs,
-}: Pick<AppOptions, 'store' | 'drain' | 'readyAtMs' | 'nowMs'>) => {
+export const probes = ({ store, drain, readyAtMs, nowMs }: AppOptions) => {
   let checkedAtMs = Number.NEGATIVE_INFINITY
   let checked: Promise<void> | undefined
   // Threads have different monotonic clocks, so they share the time of day, which may jump either way.
