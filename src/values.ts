@@ -175,20 +175,17 @@ export const optionWithDefault = <Flags extends string, T>(flags: Flags, parser:
  * `parseValue` for a text of the command line or a variable. An empty variable is no default: an empty `PLANTSTORE_TLS_CERT` would mean
  * no TLS. The runtime reads bytes that are not UTF-8 as U+FFFD, so the names of two files would be one.
  */
-export function parseOption<T>(
-  text: string,
-  parser: Parser<T>,
-  option: Pick<Option, 'long' | 'envVar'>,
-  before?: T,
-): T {
+export function parseOption<T>(text: string, parser: Parser<T>, option: NamesOfOption, before?: T): T {
   const name = optionName(option)
   if (text === '' && option.envVar) throw misused(`${name} is empty: remove the line, or give it a value.`)
   if (!text.includes('\ufffd')) return parseValue(text, parser, name, before)
   throw misused(`${name} is not UTF-8, or has the character U+FFFD: convert it, or rename the file.`)
 }
 
+type NamesOfOption = Pick<Option, 'long' | 'envVar'>
+
 /** An option in a message. The message never has the text: it may be the URL of a database, with its password. */
-const optionName = ({ long, envVar }: Pick<Option, 'long' | 'envVar'>): string =>
+const optionName = ({ long, envVar }: NamesOfOption): string =>
   envVar === undefined ? `${long}` : `${long} (${envVar})`
 
 /** The value of a text. Throws `misused` if the text breaks the rule of the parser; `name` is the subject of the message. */

@@ -1,15 +1,16 @@
 import { Elysia, type InternalRoute, NotFoundError } from 'elysia'
 import { AppError } from '../domain/error.ts'
 import { errorResponse } from './answers.ts'
+import { createTokenCache } from './authentication.ts'
 import { shareWith } from './cors.ts'
 import { challengeJwts, resourceMetadata } from './jwt/resource.ts'
-import { answerCachedLists } from './lists/list-cache.ts'
+import { answerCachedLists, createListCache } from './lists/list-cache.ts'
 import { answerError, observe } from './observe.ts'
-import type { AppOptions } from './options.ts'
+import type { AppOptions, Services } from './options.ts'
 import { pages } from './page/routes.ts'
-import { type AppParts, makeParts } from './parts.ts'
 import { plants } from './plants.ts'
 import { probes } from './probes.ts'
+import { limitRate } from './rate-limit.ts'
 import { contextOf, OTHER_OPERATION } from './request-context.ts'
 import type { Handle } from './server.ts'
 
@@ -18,19 +19,27 @@ import type { Handle } from './server.ts'
  * cached list, nor what the runtime makes of HEAD and errors, and `onAfterResponse` sees wrong statuses.
  */
 export function createApp(options: AppOptions): Handle {
-  const parts = makeParts(options)
-  const { fetch } = routes(parts)
+  const services = createServices(options)
+  const { fetch } = routes(services)
   const answerOthers = options.provider === undefined ? fetch : challengeJwts(fetch, options.publicUrl)
-  const answer = observe(answerCachedLists(parts, answerOthers), parts)
+  const answer = observe(answerCachedLists(services, answerOthers), services)
   return options.corsOrigin === undefined ? answer : shareWith(options.corsOrigin, answer)
 }
+
+/** Makes what the routes share. */
+export const createServices = (options: AppOptions): Services => ({
+  ...options,
+  countRequest: options.rateLimit && limitRate(options.rateLimit),
+  tokens: createTokenCache(options),
+  lists: createListCache(options),
+})
 
 /** The routes for the types of a client, as `@elysiajs/eden` reads them. */
 export type App = ReturnType<typeof routes>
 
 /** The Elysia app: all routes, and the hooks before them in their order. */
-export function routes(parts: AppParts) {
-  const api = plants(parts)
+export function routes(services: Services) {
+  const api = plants(services)
   const app = new Elysia({
     // A short Host would otherwise shift the path: one route would be taken for another.
     handler: { standardHostname: false },
@@ -44,16 +53,16 @@ export function routes(parts: AppParts) {
       set.status = 200
       // By class, because an error's own `code` would pass for Elysia's.
       const cause = error instanceof NotFoundError ? new AppError('path_unknown') : error
-      return answerError(cause, contextOf(request), parts.log)
+      return answerError(cause, contextOf(request), services.log)
     })
     .onTransform(({ request, route }) => {
       const method = request.method === 'HEAD' ? 'GET' : request.method
       contextOf(request).operation = operations.get(`${method} ${route}`) ?? OTHER_OPERATION
     })
     .use(api)
-    .use(pages(api, parts))
-    .use(probes(parts))
-    .use(resourceMetadata(parts))
+    .use(pages(api, services))
+    .use(probes(services))
+    .use(resourceMetadata(services))
   const declared: readonly InternalRoute[] = app.routes
   const operations = new Map(
     declared.map(({ method, path, hooks }) => [`${method} ${path}`, hooks.detail?.operationId]),

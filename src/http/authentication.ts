@@ -4,25 +4,18 @@ import { LRUCache } from 'lru-cache'
 import { AppError } from '../domain/error.ts'
 import type { Version } from '../domain/store.ts'
 import { type Caller, hashToken, isTokenText, NOBODY, TOKEN_PREFIX, tokenState } from '../domain/token.ts'
-import type { AppOptions, IdentityProvider } from './options.ts'
-import type { limitRate } from './rate-limit.ts'
+import type { AppOptions, IdentityProvider, Services, TokenCache } from './options.ts'
 import { contextOf } from './request-context.ts'
 
 /** The bearer plugin would also take a token from the query string. No query has a name with an unpaired surrogate. */
 const NOWHERE = '\uD800'
-
-/** The cache of tokens, and the rate limit if there is one. */
-export interface AuthenticationParts {
-  readonly tokens: ReturnType<typeof createTokenCache>
-  readonly admit: ReturnType<typeof limitRate> | undefined
-}
 
 /**
  * Gives every route behind it its `caller`, the accepted token, and its `context`. Rejects with `token_missing`, `token_invalid` or
  * `rate_exceeded`, before anything else of the request is checked. A route with `writes: true` refuses tokens of scope
  * `read`. The bearer plugin is case-sensitive and takes `Bearerfoo`, so the header is checked and rewritten before it.
  */
-export const authentication = ({ tokens, admit }: AuthenticationParts) =>
+export const authentication = ({ tokens, countRequest }: Services) =>
   new Elysia({ name: 'authentication' })
     .onTransform({ as: 'scoped' }, ({ headers }) => {
       const token = bearerToken(headers.authorization)
@@ -34,7 +27,7 @@ export const authentication = ({ tokens, admit }: AuthenticationParts) =>
       const context = contextOf(request)
       // The search for a cached list may have found it before.
       context.caller ??= tokens.get(bearer) ?? (await tokens.read(bearer))
-      if (admit !== undefined) await admit(context.caller)
+      if (countRequest !== undefined) await countRequest(context.caller)
       if (context.caller.scope === undefined) throw new AppError('scope_insufficient', { message: NO_SCOPE })
       return { caller: context.caller, context }
     })
@@ -90,8 +83,8 @@ const bytesOf = ({ token: { subject = '' } }: Entry, text: string) => text.lengt
 /** No version of the tokens is below 0. What has this one is read again for each request. */
 const NEVER: Version = -1
 
-/** Caches tokens by their texts. A change by any process invalidates the tokens of its user. */
-export function createTokenCache({ store, recordUse, statistics, threads, nowMs, provider }: AppOptions) {
+export function createTokenCache(options: AppOptions): TokenCache {
+  const { store, recordUse, statistics, threads, nowMs, provider } = options
   const maxSize = Math.floor(TOKEN_CACHE_MAX_BYTES / threads)
   const entries = new LRUCache<string, Entry>({ maxSize, sizeCalculation: bytesOf })
 
@@ -125,9 +118,8 @@ export function createTokenCache({ store, recordUse, statistics, threads, nowMs,
     return token
   }
 
-  const tokens = {
-    /** The cached token with this text; `undefined` if it was never read, is outdated or has expired. */
-    get(text: string | undefined): Caller | undefined {
+  const tokens: TokenCache = {
+    get(text) {
       const entry = text === undefined ? undefined : entries.get(text)
       if (entry === undefined || !store.hasSameTokens(entry.token.userId, entry.version)) return undefined
       if (!isAccepted(entry.token)) return undefined
@@ -135,14 +127,12 @@ export function createTokenCache({ store, recordUse, statistics, threads, nowMs,
       return entry.token
     },
 
-    /** Reads the token with this text from the store, or verifies the JWT, and caches it. Rejects with `token_invalid`, or as these do. */
     read:
       provider === undefined
         ? readStored
-        : (text: string) => (text.startsWith(TOKEN_PREFIX) ? readStored(text) : readJwt(provider, text)),
+        : (text) => (text.startsWith(TOKEN_PREFIX) ? readStored(text) : readJwt(provider, text)),
 
-    /** The accepted token of a request as it is now. Rejects with `token_invalid` if it has ended or has another user. */
-    async readAgain({ headers }: Request, { userId, subject }: Caller): Promise<Caller> {
+    async readAgain({ headers }, { userId, subject }) {
       const text = bearerToken(headers.get('authorization')) ?? ''
       const token = tokens.get(text) ?? (await tokens.read(text))
       // The user of a JWT may be made, or made anew.

@@ -19,7 +19,7 @@ export interface TaggedBody {
 /** Answers with a tagged body, or with 304 if the client has it already. */
 export function answerTagged({ headers }: Request, { body, bodyBytes, etag, link }: TaggedBody): Response {
   const ifNoneMatch = headers.get('if-none-match')
-  if (ifNoneMatch !== null && names(ifNoneMatch, etag, true))
+  if (ifNoneMatch !== null && matchesTag(ifNoneMatch, etag, true))
     return new Response(null, { status: 304, headers: { etag } })
   const response = respond(body, TAGGED, bodyBytes)
   response.headers.set('etag', etag)
@@ -36,8 +36,9 @@ export function conditionOf({ headers }: Request): PlantCondition | undefined {
   if (ifMatch === null && ifNoneMatch === '*') return 'none'
   return (stored) => {
     const etag = stored && entityTagOf(plantJson(stored))
-    const isMatch = ifMatch === null || (etag !== undefined && names(ifMatch, etag, false))
-    const isOther = ifNoneMatch === null || (ENTITY_TAGS.test(ifNoneMatch) && !(etag && names(ifNoneMatch, etag, true)))
+    const isMatch = ifMatch === null || (etag !== undefined && matchesTag(ifMatch, etag, false))
+    const isOther =
+      ifNoneMatch === null || (ENTITY_TAGS.test(ifNoneMatch) && !(etag && matchesTag(ifNoneMatch, etag, true)))
     return isMatch && isOther
   }
 }
@@ -46,7 +47,7 @@ export function conditionOf({ headers }: Request): PlantCondition | undefined {
  * Whether a list names an entity tag. `*` names any, and a malformed list none. `If-Match` compares strongly: there a tag with `W/`
  * does not count.
  */
-const names = (header: string, etag: string, isWeak: boolean): boolean =>
+const matchesTag = (header: string, etag: string, isWeak: boolean): boolean =>
   header === '*' ||
   (ENTITY_TAGS.test(header) &&
     header.match(ENTITY_TAG)?.some((tag) => tag === etag || (isWeak && tag === `W/${etag}`)) === true)

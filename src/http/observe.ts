@@ -4,7 +4,7 @@ import type { Logger } from '../log.ts'
 import { bodyBytesOf, type CacheControl, ERRORS, errorResponse, type HttpErrorKind } from './answers.ts'
 import { announcesBody, answerBehindBody } from './body.ts'
 import { clientAddressFinder } from './client-address.ts'
-import type { AppParts } from './parts.ts'
+import type { Services } from './options.ts'
 import {
   type Answer,
   CONTEXT,
@@ -18,20 +18,20 @@ import type { Handle } from './server.ts'
  * Surrounds every request: gives it an id, and its answer the headers that every answer has; writes its log line, and counts
  * it. Whatever goes wrong inside, an answer comes out. What `answer` gives at once does not wait for a promise.
  */
-export function observe(answer: Answer, parts: AppParts): Handle {
-  const { log, accessLog, logAddresses, statistics, drain, idleTimeout: idleTimeoutMs, monotonicMs } = parts
+export function observe(answer: Answer, services: Services): Handle {
+  const { log, accessLog, logAddresses, statistics, drain, idleTimeout: idleTimeoutMs, monotonicMs } = services
   const isRecording = accessLog || statistics !== undefined
-  const addressOf = accessLog && logAddresses ? clientAddressFinder(parts.trustedProxy) : undefined
+  const addressOf = accessLog && logAddresses ? clientAddressFinder(services.trustedProxy) : undefined
 
   const finish = (context: RequestContext, response: Response): Response => {
-    setCommonHeaders(response, context, parts)
+    setCommonHeaders(response, context, services)
     if (!isRecording) return response
     const durationMs = monotonicMs() - context.startedMs
     // The runtime drops the body of an answer to HEAD, and sends its length.
     const bodyBytes = context.request.method === 'HEAD' ? 0 : bodyBytesOf(response)
     statistics?.answer(context, response.status, durationMs, bodyBytes)
-    if (context.streamEnd === undefined) end(context, response.status, durationMs, bodyBytes, parts)
-    else void context.streamEnd.then((bytes) => end(context, response.status, durationMs, bytes, parts))
+    if (context.streamEnd === undefined) end(context, response.status, durationMs, bodyBytes, services)
+    else void context.streamEnd.then((bytes) => end(context, response.status, durationMs, bytes, services))
     return response
   }
   const finishLater = async (context: RequestContext, answered: Response | Promise<Response>, hasBody: boolean) => {
@@ -76,7 +76,7 @@ function end(
   status: number,
   durationMs: number,
   bytes: number,
-  { log, accessLog, logAddresses, statistics }: AppParts,
+  { log, accessLog, logAddresses, statistics }: Services,
 ): void {
   if (statistics !== undefined) statistics.inFlight--
   if (!accessLog) return
@@ -154,7 +154,7 @@ const ONE_YEAR = 'max-age=31536000'
 function setCommonHeaders(
   { headers, status }: Response,
   { requestId, request: { method } }: RequestContext,
-  { drain, tlsCert }: AppParts,
+  { drain, tlsCert }: Services,
 ): void {
   headers.set('x-request-id', requestId)
   // Answers with JSON have these two already.

@@ -1,7 +1,8 @@
 import type { Settings } from '../config.ts'
-import type { Store } from '../domain/store.ts'
-import type { Caller } from '../domain/token.ts'
+import type { Store, Version } from '../domain/store.ts'
+import type { Caller, UserId } from '../domain/token.ts'
 import type { Logger } from '../log.ts'
+import type { CappedList } from './lists/render-list.ts'
 import type { RequestStatistics } from './statistics.ts'
 
 /** The settings that say how requests are answered. Sizes are in bytes, and times in milliseconds. */
@@ -30,6 +31,35 @@ export interface AppOptions extends RequestSettings {
   readonly nowMs: () => number
   /** Milliseconds of a clock that never jumps. */
   readonly monotonicMs: () => number
+}
+
+/** What the routes share: the options, and what is made of them. */
+export interface Services extends AppOptions {
+  /** Counts a request of an accepted caller before anything else of it is checked. Rejects with `rate_exceeded`. */
+  readonly countRequest: ((caller: Caller) => Promise<void>) | undefined
+  readonly tokens: TokenCache
+  readonly lists: ListCache
+}
+
+/** The cache of tokens by their texts. A change by any process invalidates the tokens of its user. */
+export interface TokenCache {
+  /** The cached token with this text; `undefined` if it was never read, is outdated or has expired. */
+  get(text: string | undefined): Caller | undefined
+  /** Reads the token with this text from the store, or verifies the JWT, and caches it. May reject with `token_invalid`. */
+  read(text: string): Promise<Caller>
+  /** The accepted token of a request as it is now. Rejects with `token_invalid` if it has ended or has another user. */
+  readAgain(request: Request, caller: Caller): Promise<Caller>
+}
+
+/**
+ * The cache of capped lists by user and URL. A list is used only while it is what a new read would give, whichever process
+ * writes.
+ */
+export interface ListCache {
+  /** The list that the user was answered at this URL, if it is still right. */
+  get(user: UserId, url: string): CappedList | undefined
+  /** Caches a list that was read after the user's plants had this version. */
+  set(user: UserId, url: string, version: Version | undefined, list: CappedList): void
 }
 
 /** Verifies JWTs. It rejects with `token_invalid`, or with `store_busy` while there are no keys. */

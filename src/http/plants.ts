@@ -11,14 +11,14 @@ import { ErrorBody, operation } from './docs/operation.ts'
 import { answerTagged, conditionOf, entityTagOf } from './etag.ts'
 import { LIST_PLANTS } from './lists/list-cache.ts'
 import { listPlants } from './lists/list-plants.ts'
-import type { AppParts } from './parts.ts'
+import type { Services } from './options.ts'
 import { IfNoneMatch, ListQuery, PlantPath, PlantQuery, Preconditions } from './query.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** The plants of the calling user. Each route checks in this order: token, scope, path and query, body. Then it asks the store. */
-export const plants = (parts: AppParts) => {
-  const { store, tokens, maxBody: maxBodyBytes, monotonicMs, nowMs } = parts
-  const list = listPlants(parts)
+export const plants = (services: Services) => {
+  const { store, tokens, maxBody: maxBodyBytes, monotonicMs, nowMs } = services
+  const list = listPlants(services)
 
   /** Creates the plant of a request, or puts it if the path has its id. */
   const write = async ({ request, headers, caller, context, params }: WriteContext): Promise<Response> => {
@@ -58,7 +58,7 @@ export const plants = (parts: AppParts) => {
         ListedPlant: { ...ListedPlant },
         Error: { ...ErrorBody },
       })
-      .use(authentication(parts))
+      .use(authentication(services))
       .get('/plants', list, { query: ListQuery, headers: IfNoneMatch, ...LIST })
       // Elysia's own HEAD would read the whole list.
       .head('/plants', list, { query: ListQuery, detail: { hide: true } })

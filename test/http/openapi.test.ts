@@ -3,9 +3,8 @@ import { join } from 'node:path'
 import type { OpenAPIV3 } from 'openapi-types'
 import { OPTIONS } from '../../src/config.ts'
 import { ERRORS } from '../../src/http/answers.ts'
-import { routes } from '../../src/http/app.ts'
+import { createServices, routes } from '../../src/http/app.ts'
 import { openApiDocument } from '../../src/http/docs/document.ts'
-import { makeParts } from '../../src/http/parts.ts'
 import { openStore } from '../../src/store/open.ts'
 import { appOptions } from '../support/app.ts'
 import { makeFolder } from '../support/folder.ts'
@@ -73,7 +72,7 @@ test('the routes are those of the document, and the pages and probes that need n
   using folder = makeFolder()
   const store = await openStore(join(folder.path, 'plantstore.db'), () => {})
   const options = appOptions({ store })
-  const { routes: all } = routes(makeParts(options))
+  const { routes: all } = routes(createServices(options))
   await store.close()
   const open = ['/', '/assets/{name}', '/docs', '/healthz', '/openapi.json', '/readyz'].map((path) => `GET ${path}`)
 

@@ -3,8 +3,7 @@ import { type AnyElysia, Elysia } from 'elysia'
 import type { OpenAPIV3 } from 'openapi-types'
 import { TOKEN_PREFIX } from '../../domain/token.ts'
 import { JSON_TYPE } from '../answers.ts'
-import type { AppOptions } from '../options.ts'
-import type { AppParts } from '../parts.ts'
+import type { AppOptions, Services } from '../options.ts'
 import { plants } from '../plants.ts'
 import { ref } from './operation.ts'
 
@@ -35,7 +34,7 @@ interface DocumentOptions extends Pick<AppOptions, 'page' | 'provider'> {
 /** The OpenAPI document that a server with this public URL serves, made without a server. */
 export const openApiDocument = async (publicUrl: string | undefined): Promise<OpenAPIV3.Document> =>
   // No request comes to these routes: they only describe themselves.
-  JSON.parse(await documentText(plants({} as AppParts), { publicUrl, page: true, provider: undefined }))
+  JSON.parse(await documentText(plants({} as Services), { publicUrl, page: true, provider: undefined }))
 
 /** The version of the interface, for which clients are made. The executable has another version. */
 const INTERFACE_VERSION = '1.0.0'

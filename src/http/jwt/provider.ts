@@ -25,14 +25,17 @@ export interface ProviderPolicy extends Pick<IdentityProvider, 'issuer'> {
 /** Accepts the JWTs of an issuer. At level `debug` the log tells why one was refused. */
 export function identityProvider(
   { issuer, audience, keyFile, defaultScope }: ProviderPolicy,
-  parts: Pick<AppOptions, 'log' | 'statistics' | 'nowMs' | 'monotonicMs'>,
+  services: Pick<AppOptions, 'log' | 'statistics' | 'nowMs' | 'monotonicMs'>,
 ): IdentityProvider {
-  const keys = watchKeys((signal) => (keyFile === undefined ? fetchKeys(issuer, signal) : readKeyFile(keyFile)), parts)
+  const keys = watchKeys(
+    (signal) => (keyFile === undefined ? fetchKeys(issuer, signal) : readKeyFile(keyFile)),
+    services,
+  )
   const options = { issuer, audience, algorithms: ALGORITHMS, requiredClaims: ['exp'], clockTolerance: LEEWAY_S }
 
   const check = async (text: string) => {
     if (text.length > JWT_MAX_LENGTH || !COMPACT.test(text)) throw new Error('it is no compact JWS of at most 8 KiB')
-    const atMs = parts.nowMs()
+    const atMs = services.nowMs()
     const { protectedHeader, payload } = await jwtVerify(text, keys, { ...options, currentDate: new Date(atMs) })
     const { typ = 'JWT' } = protectedHeader
     const { sub, exp = 0, iat = 0 } = payload
@@ -47,7 +50,7 @@ export function identityProvider(
   }
   const refuse = (error: unknown): never => {
     if (error instanceof AppError) throw error
-    parts.log.debug({ reason: String(error) }, 'a JWT was refused')
+    services.log.debug({ reason: String(error) }, 'a JWT was refused')
     throw new AppError('token_invalid')
   }
   return { issuer, verify: (text) => check(text).catch(refuse) }

@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache'
 import type { Version } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
-import { type AuthenticationParts, bearerToken } from '../authentication.ts'
+import { bearerToken } from '../authentication.ts'
 import { answerTagged } from '../etag.ts'
-import type { AppOptions } from '../options.ts'
+import type { AppOptions, ListCache, Services } from '../options.ts'
 import type { Answer } from '../request-context.ts'
 import type { CappedList } from './render-list.ts'
 
@@ -26,16 +26,14 @@ interface CachedList extends CappedList {
   readonly bytes: number
 }
 
-/** Caches capped lists by user and URL. A list is used only while it is what a new read would give, whichever process writes. */
-export function createListCache({ store, statistics, threads }: AppOptions) {
+export function createListCache({ store, statistics, threads }: AppOptions): ListCache {
   const users = new LRUCache<UserId, ReadonlyMap<string, CachedList>>({
     maxSize: Math.floor(LIST_CACHE_MAX_BYTES / threads),
     sizeCalculation: (lists) => lists.values().reduce((sum, { bytes }) => sum + bytes, USER_BYTES),
   })
 
   return {
-    /** The list that the user was answered at this URL, if it is still right. */
-    get(user: UserId, url: string): CappedList | undefined {
+    get(user, url) {
       const list = users.get(user)?.get(url)
       if (list === undefined) return undefined
       const version = store.plantsVersion(user)
@@ -49,8 +47,7 @@ export function createListCache({ store, statistics, threads }: AppOptions) {
       return list
     },
 
-    /** Caches a list that was read after the user's plants had this version. */
-    set(user: UserId, url: string, version: Version | undefined, list: CappedList): void {
+    set(user, url, version, list) {
       statistics?.lookUp('lists', 'misses')
       if (version === undefined || typeof list.body !== 'string') return
       const bytes = textBytes(list.body) + url.length + LIST_BYTES
@@ -63,15 +60,13 @@ export function createListCache({ store, statistics, threads }: AppOptions) {
   }
 }
 
-type CachedListParts = AuthenticationParts & { readonly lists: ReturnType<typeof createListCache> }
-
 /**
  * Answers cached lists, and passes all other requests to `answer`. A URL is a key of the cache only after the route of lists
  * has answered it, so nothing else is at it for GET and HEAD. As an `onRequest` hook of Elysia this took 15 % more CPU time
  * for each list.
  */
 export const answerCachedLists =
-  ({ tokens, lists, admit }: CachedListParts, answer: Answer): Answer =>
+  ({ tokens, lists, countRequest }: Services, answer: Answer): Answer =>
   (request, context) => {
     const { method, headers, url } = request
     if (method !== 'GET' && method !== 'HEAD') return answer(request, context)
@@ -80,7 +75,8 @@ export const answerCachedLists =
     const list = caller && lists.get(caller.userId, url)
     if (caller === undefined || list === undefined) return answer(request, context)
     context.operation = LIST_PLANTS
-    return admit === undefined ? answerTagged(request, list) : admit(caller).then(() => answerTagged(request, list))
+    if (countRequest === undefined) return answerTagged(request, list)
+    return countRequest(caller).then(() => answerTagged(request, list))
   }
 
 /** The memory that the runtime takes for a text: one byte a character, or two if one of them is outside of Latin-1. */

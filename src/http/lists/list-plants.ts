@@ -3,7 +3,7 @@ import type { Caller } from '../../domain/token.ts'
 import { SUCCESS } from '../answers.ts'
 import { answerTagged } from '../etag.ts'
 import { logFault } from '../observe.ts'
-import type { AppParts } from '../parts.ts'
+import type { Services } from '../options.ts'
 import type { ListQuery } from '../query.ts'
 import { contextOf, type RequestContext } from '../request-context.ts'
 import { SLOW_READER_S } from '../server.ts'
@@ -16,12 +16,12 @@ interface ListRequest {
 }
 
 /** Answers a list: whole if it has a limit, as a stream if it has none. */
-export const listPlants = (parts: AppParts) => {
-  const { store, lists, listMax = Number.POSITIVE_INFINITY } = parts
+export const listPlants = (services: Services) => {
+  const { store, lists, listMax = Number.POSITIVE_INFINITY } = services
   return async ({ request, caller, query: { limit = listMax, after, include } }: ListRequest): Promise<Response> => {
     const range = { limit: Math.min(limit, listMax), after, include }
     if (!Number.isFinite(range.limit))
-      return request.method === 'HEAD' ? streamedListHead() : streamedList(parts, request, caller, range)
+      return request.method === 'HEAD' ? streamedListHead() : streamedList(services, request, caller, range)
     // Asked before the read: a change during the read makes the cached list outdated.
     const version = store.plantsVersion(caller.userId)
     const list = await cappedList(store, caller.userId, range)
@@ -40,8 +40,8 @@ export const listPlants = (parts: AppParts) => {
  * Streams the whole list, a part at a time and only as fast as the client reads: memory does not grow with the list. Before each
  * further part it asks whether the token is still accepted. The log says why a list ended too early.
  */
-async function streamedList(parts: AppParts, request: Request, caller: Caller, all: ListRange) {
-  const { store, log, statistics } = parts
+async function streamedList(services: Services, request: Request, caller: Caller, all: ListRange) {
+  const { store, log, statistics } = services
   const context = contextOf(request)
   const nextPart = renderList(store, caller.userId, all, Number.POSITIVE_INFINITY)
   // The server reads the first part before it sends the status: if the store fails at once, the client gets an error.
@@ -54,7 +54,7 @@ async function streamedList(parts: AppParts, request: Request, caller: Caller, a
     {
       async pull(controller) {
         try {
-          if (first === undefined) await requireSameCaller(parts, request, caller)
+          if (first === undefined) await requireSameCaller(services, request, caller)
           const { text, bytes, isLast } = first ?? (await nextPart())
           first = undefined
           // The client has gone meanwhile.
@@ -83,7 +83,7 @@ async function streamedList(parts: AppParts, request: Request, caller: Caller, a
 }
 
 /** Rejects with `token_invalid` if the token has ended or has another user. A store that cannot tell ends no list. */
-async function requireSameCaller({ tokens, log }: AppParts, request: Request, caller: Caller): Promise<void> {
+async function requireSameCaller({ tokens, log }: Services, request: Request, caller: Caller): Promise<void> {
   try {
     await tokens.readAgain(request, caller)
   } catch (error) {
