@@ -14,14 +14,22 @@ export type Connection = Pick<Bun.Server<undefined>, 'timeout' | 'requestIP'>
 export const SLOW_READER_S = 255
 
 /** A server that listens. */
-export type RunningServer = Awaited<ReturnType<typeof listen>>
+export interface RunningServer {
+  /** The address that the server listens on, with the port that the system chose, and its URL. */
+  readonly address: Address
+  readonly url: string
+  /** Closes the listener and the idle connections, and resolves when the requests under way are answered. */
+  stop(): Promise<void>
+  /** Closes the remaining connections. Returns how many requests were under way on them. */
+  kill(): number
+}
 
 /** How a server treats its connections. */
 export interface ListenOptions {
   /**
-   * How long a body may take to arrive, the server to answer, a client to read a part of an answer (except a long one, see
-   * `SLOW_READER_S`), and a connection to be idle. The runtime counts whole seconds up to 255, in steps of four, and may be
-   * four seconds off.
+   * The runtime closes a connection on which nothing moves for so long: while the client sends a body, while the server prepares
+   * an answer, while the client reads (a long answer has `SLOW_READER_S`), and between requests. Its timer has whole seconds
+   * up to 255, and steps of four, so it may be four seconds late.
    */
   readonly idleTimeoutMs: number
   /** The flag that names the address. Messages tell the operator to change it. */
@@ -34,16 +42,16 @@ export interface ListenOptions {
 }
 
 /**
- * Whether this process may listen at the address several times (in threads, or with a renewed certificate), and which time this is.
- * The first one keeps other servers away, because the system would let any process of the same user share the address.
+ * Whether several listeners of this process share the address: those of its threads, or one more with a renewed certificate. The
+ * leader listens first and keeps other servers away, because the system lets any process of the same user join. Followers join.
  */
-export type Sharing = 'none' | 'first' | 'further'
+export type Sharing = 'none' | 'leader' | 'follower'
 
 /** Answers requests. Within a test there may be no connection. */
 export type Handle = (request: Request, connection?: Connection) => Response | Promise<Response>
 
 /** Listens, or rejects with `address_unavailable`. An address is never shared with another process. */
-export async function listen(address: Address, handle: Handle, options: ListenOptions) {
+export async function listen(address: Address, handle: Handle, options: ListenOptions): Promise<RunningServer> {
   const scheme = options.tls === undefined ? 'http' : 'https'
   const refusal = (reason: string, cause?: unknown) =>
     new AppError('address_unavailable', {
@@ -56,22 +64,19 @@ export async function listen(address: Address, handle: Handle, options: ListenOp
     // A killed server may have left it.
     rmSync(address.socketPath, { force: true })
   }
-  const server = await (options.sharing === 'first' ? claim : serve)(address, handle, options).catch(async (cause) => {
+  const server = await (options.sharing === 'leader' ? claim : serve)(address, handle, options).catch(async (cause) => {
     throw refusal(await reasonOf(cause, address), cause)
   })
   if ('socketPath' in address) chmodSync(address.socketPath, options.socketMode)
   const own = 'socketPath' in address ? address : { host: address.host, port: server.port ?? address.port }
   return {
-    /** The address that the server listens on, with the port that the system chose, and its URL. */
     address: own,
     url: formatAddress(own, scheme),
-    /** Closes the listener and the idle connections, and resolves when the requests under way are answered. */
     async stop() {
       // Over TLS, the runtime itself would wait until each idle client has answered that its connection ends.
       void server.stop()
       while (server.pendingRequests > 0) await Bun.sleep(STOP_LOOK_MS)
     },
-    /** Closes the remaining connections. Returns how many requests were under way on them. */
     kill() {
       const requests = server.pendingRequests
       server.stop(true)
@@ -88,7 +93,7 @@ const CLAIM_MAX_WAIT_MS = 2000
 const CLAIM_RETRY_MS = 5
 
 /**
- * Listens at an address that further threads can share. If another process may listen there, it first listens alone, which fails if
+ * Listens at an address that followers can join. If another process may listen there, it first listens alone, which fails if
  * one does, and otherwise resets the connections that come meanwhile. Until it shares the address, a lock keeps others from doing
  * the same: a socket without a file, named after the port.
  */

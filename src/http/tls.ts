@@ -1,11 +1,16 @@
 import { constants, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { RequestOptions } from 'node:https'
-import { createSecureContext, type PeerCertificate } from 'node:tls'
+import { createSecureContext, type PeerCertificate, type SecureContextOptions } from 'node:tls'
 import { codeOf, misused, readFailure } from '../domain/error.ts'
 
-/** A certificate with its key, and the facts in it. */
-export type Tls = ReturnType<typeof readTls>
+/** The certificate of a server with its key, as data that a message can have. */
+export interface Tls {
+  /** The options of the runtime for TLS 1.2 and 1.3. */
+  readonly context: SecureContextOptions
+  /** When the certificate ends, in milliseconds since 1970-01-01 UTC. */
+  readonly validToMs: number
+}
 
 /** RFC 8996 forbids TLS 1.0 and 1.1. */
 const SECURE_OPTIONS = constants.SSL_OP_NO_TLSv1 | constants.SSL_OP_NO_TLSv1_1
@@ -26,7 +31,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
 const ENCRYPTED = /^(?:-----BEGIN |Proc-Type: 4,)ENCRYPTED/m
 
 /** Reads a certificate, followed by its chain, and its private key, in PEM. Throws `misused` if a server cannot use the files. */
-export function readTls(certPath: string, keyPath: string) {
+export function readTls(certPath: string, keyPath: string): Tls {
   const { cert, own } = readCertificate(certPath)
   const key = readPem(keyPath, '--tls-key')
   const context = { cert, key, secureOptions: SECURE_OPTIONS, ciphers: CIPHERS }
@@ -38,12 +43,7 @@ export function readTls(certPath: string, keyPath: string) {
       : (REFUSALS[codeOf(cause)] ?? 'a certificate or the key is damaged or of no known kind')
     throw misused(`The files ${certPath} (--tls-cert) and ${keyPath} (--tls-key) cannot be used: ${reason}.`, cause)
   }
-  return {
-    /** The options of the runtime for TLS 1.2 and 1.3. */
-    context,
-    /** When the certificate ends, in milliseconds since 1970-01-01 UTC. */
-    validToMs: Date.parse(own.validTo),
-  }
+  return { context, validToMs: Date.parse(own.validTo) }
 }
 
 /** The text of a file with certificates, and the first of these, the server's own. Throws `misused` if there is none. */
@@ -62,9 +62,10 @@ export function readCertificate(certPath: string) {
 }
 
 /**
- * Lets a client on this machine verify the server of this certificate at any address. The client trusts the certificates in the
- * file and no others (RFC 5280 §6.1.1 leaves the choice of trust anchors to the verifier). The server must show that
- * certificate, or one for the same names. Throws `misused` if the file has no certificate.
+ * The options of `node:https` with which `healthcheck` trusts the server of this machine alone. The address does not matter, because
+ * a server may listen at one that its certificate does not name. Instead, the server must show the certificate of the file, or a
+ * renewed one for the same names, and only the certificates in the file sign it (RFC 5280 §6.1.1 leaves that choice to the
+ * verifier). Throws `misused` if the file has no certificate.
  */
 export function trustOnly(certPath: string): RequestOptions {
   const { cert, own } = readCertificate(certPath)

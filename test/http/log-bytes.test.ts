@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { countRequests } from '../../src/http/statistics.ts'
+import { RequestStatistics } from '../../src/http/statistics.ts'
 import { openConnection } from '../support/raw-connection.ts'
 import { until } from '../support/until.ts'
 import { startWithCases } from './support/cases.ts'
@@ -58,7 +58,7 @@ describe.each(SOCKET_TRANSPORTS)('the bytes of a line of the log, $name', (trans
 
 describe.each(OVER_TCP)('the statistics of requests, $name', (transport) => {
   test('count the bytes of all bodies, and those of a list without a limit part by part', async () => {
-    const statistics = countRequests()
+    const statistics = new RequestStatistics()
     const later = Promise.withResolvers<void>()
     const { overrideStore } = countPages({ failAt: 3, ready: () => later.promise })
     await using service = await startService(transport, { overrideStore, app: { statistics } })

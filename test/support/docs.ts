@@ -9,7 +9,7 @@ import { OPTIONS, SETTINGS } from '../../src/config.ts'
 import { codeTable, ERRORS } from '../../src/http/answers.ts'
 import { openApiDocument } from '../../src/http/docs/document.ts'
 import { createMetricsApp } from '../../src/http/metrics.ts'
-import { countRequests, countWrites } from '../../src/http/statistics.ts'
+import { RequestStatistics, WriteStatistics } from '../../src/http/statistics.ts'
 import { createLogger } from '../../src/log.ts'
 import { leafCommands, nameOf, withChoices } from './commands.ts'
 import { makeIo } from './io.ts'
@@ -196,13 +196,13 @@ async function commandSections(): Promise<string> {
 
 /** What a server without requests answers at `/metrics`. Each counter and histogram has its labels already. */
 async function emptyMetrics(): Promise<string> {
-  const http = countRequests(true)
+  const http = new RequestStatistics(true)
   http.answer({ operation: 'listPlants', error: undefined }, 200, 1, 0)
   const store = {
     load: () => ({ waitingWrites: 0, longestWaitMs: 0 }),
     measure: async () => ({ databaseBytes: 0, walBytes: 0, expiringTokens: 0 }),
   }
-  const own = { thread: 0, http, writes: countWrites(), store }
+  const own = { thread: 0, http, writes: new WriteStatistics(), store }
   const sources = { ...own, version: '', nowMs: Date.now }
   const answer = createMetricsApp(sources, createLogger('error', process.stderr))
   return (await answer(new Request('http://localhost/metrics'))).text()

@@ -85,7 +85,7 @@ export async function prepareAnswering(options: ServeOptions, services: Answerin
     },
     async prepare(tls) {
       if (drain.signal.aborted) return false
-      renewed = await listenWith(tls, server.address, 'further').catch(() => undefined)
+      renewed = await listenWith(tls, server.address, 'follower').catch(() => undefined)
       if (renewed !== undefined) running.add(renewed)
       return renewed !== undefined
     },

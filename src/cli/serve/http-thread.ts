@@ -1,6 +1,6 @@
 import type { Address } from '../../domain/address.ts'
 import type { AppError } from '../../domain/error.ts'
-import { countRequests, countWrites } from '../../http/statistics.ts'
+import { RequestStatistics, WriteStatistics } from '../../http/statistics.ts'
 import { createLogger, formatFor, logToThread } from '../../log.ts'
 import { joinStore } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
@@ -29,7 +29,10 @@ async function start({ number, options, readyAtMs, share, listening }: ThreadSta
   const destination = logToThread((lines) => self.postMessage({ lines } satisfies ThreadSent))
   const log = createLogger(options.logLevel, destination, await formatFor(options.hasColours))
   const hasProvider = options.jwtIssuer !== undefined
-  const statistics = options.metricsListen && { http: countRequests(hasProvider), writes: countWrites() }
+  const statistics = options.metricsListen && {
+    http: new RequestStatistics(hasProvider),
+    writes: new WriteStatistics(),
+  }
   const clocks = { nowMs: Date.now, monotonicMs: performance.now.bind(performance) }
   // The thread that writes may stand still, so this one says it, too.
   const onFailure = ({ cause }: AppError) => self.postMessage({ failure: String(cause) } satisfies ThreadSent)
@@ -40,7 +43,7 @@ async function start({ number, options, readyAtMs, share, listening }: ThreadSta
   const facts = { thread: number, store, version: VERSION, nowMs: clocks.nowMs }
   return {
     async listen(address: Address): Promise<void> {
-      await answering.listen(address, 'further').finally(() => waitForAll(listening, options.threads))
+      await answering.listen(address, 'follower').finally(() => waitForAll(listening, options.threads))
     },
     prepare: answering.prepare,
     settle: answering.settle,

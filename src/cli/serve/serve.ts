@@ -7,7 +7,7 @@ import { misused } from '../../domain/error.ts'
 import { announcesBody, answerBehindBody } from '../../http/body.ts'
 import type { MetricSources, ThreadMetrics } from '../../http/metrics.ts'
 import { listen } from '../../http/server.ts'
-import { countRequests, countWrites } from '../../http/statistics.ts'
+import { RequestStatistics, WriteStatistics } from '../../http/statistics.ts'
 import { createLogger, formatFor, logToStdout } from '../../log.ts'
 import { openStore } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
@@ -104,7 +104,7 @@ async function serveStore(serving: Serving): Promise<void> {
   const { options, shutdown, log, io, threads } = serving
   const { metricsListen } = options
   const hasProvider = options.jwtIssuer !== undefined
-  const statistics = metricsListen && { http: countRequests(hasProvider), writes: countWrites() }
+  const statistics = metricsListen && { http: new RequestStatistics(hasProvider), writes: new WriteStatistics() }
   const store = await openStore(options.database, ({ cause }) => shutdown.onFailure(String(cause)), {
     ...openOptionsOf(options),
     quotaPlants: options.quotaPlants,

@@ -24,7 +24,7 @@ export async function runService(serving: Serving, store: OpenedStore, statistic
   await Promise.all([store.opened, started])
   if (shutdown.hasFailed) return
   const isShared = options.threads > 1 || canReloadCertificate(options)
-  const { address, url } = await answering.listen(options.listen, isShared ? 'first' : 'none')
+  const { address, url } = await answering.listen(options.listen, isShared ? 'leader' : 'none')
   threads.listen(address)
   io.onHangup(watchCertificate(serving, answering))
   log.info({ address: url, database: location, version: VERSION }, 'listening')
