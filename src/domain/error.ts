@@ -1,18 +1,3 @@
-import { type Static, Type } from '@sinclair/typebox'
-
-/** The body of every error answer. */
-export const Error = Type.Object(
-  {
-    error: Type.Integer({
-      format: 'int32',
-      description: 'The HTTP status times 100, plus a number. A code never changes its meaning.',
-    }),
-    message: Type.String({ description: 'One sentence for a person: what was wrong and what to do.' }),
-  },
-  { title: 'Error', description: 'What every error answer carries.' },
-)
-export type Error = Static<typeof Error>
-
 /** The names of all refusals and failures. http/answers.ts gives each one its HTTP status and code. */
 export type ErrorKind =
   | 'body_not_json'
@@ -58,7 +43,7 @@ interface AppErrorOptions {
 }
 
 /** The error class of this program. One place turns it into an answer, another into an exit code. */
-export class AppError extends globalThis.Error {
+export class AppError extends Error {
   override readonly name = 'AppError'
   readonly outcomeIsUnknown: boolean
   readonly retryAfterS: number | undefined
@@ -73,7 +58,10 @@ export class AppError extends globalThis.Error {
   }
 }
 
-/** Rethrows the error of a write whose outcome does not matter to who asked. */
+/**
+ * Rethrows why a write failed that `checkReady` makes only to try the disk. Drops `outcomeIsUnknown`, because that write changes
+ * nothing: the server would tell the client of `/readyz` to get the plant before it asks again.
+ */
 export function withKnownOutcome(error: unknown): never {
   throw error instanceof AppError ? new AppError(error.kind, { cause: error.cause }) : error
 }
@@ -95,8 +83,7 @@ export function readFailure(error: unknown): string {
 }
 
 /** The code of an error of the system, a driver or the runtime, like `ENOENT`. Empty if it has none. */
-export const codeOf = (error: unknown): string =>
-  error instanceof globalThis.Error && 'code' in error ? String(error.code) : ''
+export const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '')
 
 /** What `ask` returns, or `undefined` if it throws. */
 export function orUndefined<T>(ask: () => T): T | undefined {

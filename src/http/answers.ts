@@ -1,4 +1,5 @@
-import type { Error, ErrorKind } from '../domain/error.ts'
+import { type Static, Type } from '@sinclair/typebox'
+import type { ErrorKind } from '../domain/error.ts'
 import { describeFields } from '../domain/plant.ts'
 
 /** The media type of every body of this API (RFC 8259 §11: no charset parameter). */
@@ -192,7 +193,7 @@ export function errorResponse(
   headers: Readonly<Record<string, string>> = {},
 ): Response {
   const entry: ErrorEntry = ERRORS[kind]
-  const error: Error = { error: entry.code, message: message || entry.message }
+  const error: Static<typeof ErrorBody> = { error: entry.code, message: message || entry.message }
   const response = respond(JSON.stringify(error), { status: statusOf(kind), headers: HEADERS })
   for (const [name, value] of Object.entries({ ...entry.headers, ...headers })) response.headers.set(name, value)
   return response
@@ -203,3 +204,19 @@ export function codeTable(): string {
   const rows = Object.values(ERRORS).map(({ code, when }) => `| ${code} | ${when} |`)
   return ['| `error` | when |', '|---|---|', ...rows].join('\n')
 }
+
+/** The body of every error answer, and the component `Error` of the OpenAPI document. */
+export const ErrorBody = Type.Object(
+  {
+    error: Type.Integer({
+      format: 'int32',
+      description: 'The HTTP status times 100, plus a number. A code never changes its meaning.',
+    }),
+    message: Type.String({ description: 'One sentence for a person: what was wrong and what to do.' }),
+  },
+  {
+    title: 'Error',
+    description: `What every error answer carries.\n\n${codeTable()}`,
+    example: { error: ERRORS.plant_not_found.code, message: ERRORS.plant_not_found.message },
+  },
+)

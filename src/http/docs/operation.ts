@@ -1,14 +1,6 @@
-import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import type { Static, TSchema } from '@sinclair/typebox'
 import type { OpenAPIV3 } from 'openapi-types'
-import { Error as ErrorSchema } from '../../domain/error.ts'
-import { codeTable, ERRORS, type HttpErrorKind, JSON_TYPE, statusOf } from '../answers.ts'
-
-/** The schema of `Error` with all codes. */
-export const ErrorBody = Type.Object(ErrorSchema.properties, {
-  title: 'Error',
-  description: `What every error answer carries.\n\n${codeTable()}`,
-  example: { error: ERRORS.plant_not_found.code, message: ERRORS.plant_not_found.message },
-})
+import { ERRORS, ErrorBody, type HttpErrorKind, JSON_TYPE, statusOf } from '../answers.ts'
 
 /** The errors that every operation can answer. */
 const COMMON_ERRORS = [
