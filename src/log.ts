@@ -40,7 +40,7 @@ function timeField(): () => string {
   }
 }
 
-/** Returns a function that formats a line, and cuts it to the limit. The limit is of the formatted line: an escaped character may take six bytes. */
+/** Returns a function that formats a line, and cuts it until the result is within the limit. An escape may take six bytes. */
 const shortLines =
   (format: LineFormat): LineFormat =>
   (line) => {
@@ -96,7 +96,7 @@ export function logToThread(post: (lines: string) => void): DestinationStream {
   }
 }
 
-/** Turns JSON lines of the log into lines for people. `undefined` if nobody says whether they have colours: then lines are JSON. */
+/** Turns JSON lines of the log into lines for people. `undefined` without a word about colours: then lines stay JSON. */
 export async function formatFor(hasColours: boolean | undefined): Promise<LineFormat | undefined> {
   if (hasColours === undefined) return undefined
   // Only a log for people waits for the library to load.

@@ -12,7 +12,7 @@ const refuse = (rule: string): never => {
   throw new BrokenRule(rule)
 }
 
-/** Returns the value of a text, or throws `BrokenRule`, as for an empty text. `words` are all texts that it takes, if they are few. */
+/** Returns the value of a text, or throws `BrokenRule`, also for an empty one. `words` are all texts that it takes, if few. */
 export type Parser<T> = ((text: string, before?: T) => T) & { readonly words?: readonly string[] }
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
@@ -172,8 +172,8 @@ export const optionWithDefault = <Flags extends string, T>(flags: Flags, parser:
 })
 
 /**
- * `parseValue` for a text of the command line or a variable. An empty variable is no default: an empty `PLANTSTORE_TLS_CERT` would mean
- * no TLS. The runtime reads bytes that are not UTF-8 as U+FFFD, so the names of two files would be one.
+ * `parseValue` for a text of the command line or a variable. An empty variable is no default: an empty `PLANTSTORE_TLS_CERT`
+ * would mean no TLS. The runtime reads bytes that are not UTF-8 as U+FFFD, so the names of two files would be one.
  */
 export function parseOption<T>(text: string, parser: Parser<T>, option: NamesOfOption, before?: T): T {
   const name = optionName(option)

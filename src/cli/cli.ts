@@ -81,8 +81,8 @@ with 0 if it ends in good order. A command exits with 141 if the reader of stdou
 has gone.`
 
 /**
- * The command line with the commands of a first word, or with all commands for `help`, `completion` and unknown words. It adds help
- * and version to `help`, because commander does not wait until they are printed.
+ * The command line with the commands of a first word, or with all commands for `help`, `completion` and unknown words. It adds
+ * help and version to `help`, because commander does not wait until they are printed.
  */
 export async function createProgram(io: Io, word = 'help', help: string[] = []): Promise<Command> {
   const program = new Command('plantstore')

@@ -21,8 +21,8 @@ export interface Io {
   /** The bytes of stdin as they arrive. */
   stdin(): AsyncIterable<Uint8Array>
   /**
-   * Calls the listener for the next signal that asks to end. It replaces the last listener. Any other signal ends the process at
-   * once, with `exitCodeOf`.
+   * Has the listener handle one signal that asks to end, in place of any earlier listener. The process ends at once, with
+   * `exitCodeOf`, at a signal before the first listener, and at one more signal after it was called.
    */
   onSignal(listener: (signal: Signal) => void): void
   /** Rejects with an error that nobody has caught. */
@@ -40,7 +40,7 @@ export interface Io {
   exit(code: number): never
 }
 
-/** Lines as people read them on stderr. Control characters, line feeds too, are JSON escapes, so no name or path can act as our words. */
+/** Lines for people on stderr. Control characters, line feeds too, are JSON escapes, so that no name passes for words of ours. */
 export const textOfLines = (lines: string | readonly string[]): string =>
   `${[lines].flat().map(escapeControls).join('\n')}\n`
 

@@ -36,7 +36,7 @@ export async function printPages<Item, Row>(
   if (json) await io.print(isFirst ? '[]\n' : '\n]\n')
 }
 
-/** Makes a table of pages of rows. A cell without a value has the text of `emptyCell`. A wide cell widens its column from its page on. */
+/** Makes a table of pages of rows. `emptyCell` gives the text of a missing value. A wide cell widens its column from there on. */
 export function tableOfPages(header: readonly string[], emptyCell: (name: string) => string) {
   const widths: number[] = []
   return (rows: readonly Readonly<Record<string, Cell | null>>[], isFirst: boolean): string => {
@@ -71,7 +71,7 @@ export const printLine = (io: Pick<Io, 'print' | 'printsToTerminal'>, text: stri
 /** A value as indented JSON. */
 export const toJson = (value: unknown): string => `${escapeControlsInLines(JSON.stringify(value, null, 2))}\n`
 
-/** A time in ISO 8601, in UTC. A time that no `Date` can show, which another program has stored, stays a number of milliseconds. */
+/** A time in ISO 8601, in UTC. A time of another program that no `Date` can show stays a number of milliseconds. */
 export function toIso(ms: number | undefined): string | null {
   if (ms === undefined) return null
   return Math.abs(ms) > TIME_MAX_MS ? `${ms} ms` : new Date(ms).toISOString()

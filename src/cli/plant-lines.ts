@@ -25,8 +25,8 @@ const renderPlantLine = ({ user, id, plant }: OwnedPlant): string =>
   `{"user":${JSON.stringify(user)},${plantJson(plant, id).slice(1)}\n`
 
 /**
- * The lines of a stream, one batch for each chunk. Bytes after the last line feed are a line, too. A line of more than `maxBytes` is
- * the last one and lacks its end, so that no line fills the memory.
+ * The lines of a stream, one batch for each chunk. Bytes after the last line feed are a line, too. A line of more than
+ * `maxBytes` is the last one and lacks its end, so that no line fills the memory.
  */
 export async function* readLines(stream: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Uint8Array[]> {
   /** The beginning of a line that the chunks have not ended yet. */

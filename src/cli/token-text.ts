@@ -33,9 +33,9 @@ export async function readHash(io: Pick<Io, 'stdin'>): Promise<Uint8Array> {
 }
 
 /**
- * The lines of a text, without empty lines and comments. `pattern` says how a line looks, and its groups are named as messages name
- * the words; `form` says the same for people. `subject` begins a message that refuses the line. `parse` returns the value of a word,
- * or `missing` if the line lacks the word. Both throw `misused` if they refuse something.
+ * The lines of a text, without empty lines and comments. `pattern` says how a line looks, and its groups are named as messages
+ * name the words; `form` says the same for people. `subject` begins a message that refuses the line. `parse` returns the value
+ * of a word, or `missing` if the line lacks the word. Both throw `misused` if they refuse something.
  */
 export function* readTokenLines(text: string, source: string, { pattern, form }: { pattern: RegExp; form: string }) {
   for (const [index, line] of text.split('\n').entries()) {

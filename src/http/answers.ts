@@ -23,7 +23,7 @@ interface SizedResponse extends Response {
   [BODY_BYTES]?: number
 }
 
-/** An answer whose body has a size that `bodyBytesOf` knows, because the runtime does not tell it. The body is JSON unless `init` says otherwise. */
+/** An answer of which `bodyBytesOf` knows the size, as the runtime does not. The body is JSON unless `init` says otherwise. */
 export function respond(
   body: string | ArrayBuffer | Uint8Array<ArrayBuffer> | Blob,
   init: ResponseInit = SUCCESS,

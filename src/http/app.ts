@@ -15,8 +15,16 @@ import { contextOf, OTHER_OPERATION } from './request-context.ts'
 import type { Handle } from './server.ts'
 
 /**
- * The service: answers any request, and never rejects. Requests are observed outside of Elysia, because its hooks see neither a
- * cached list, nor what the runtime makes of HEAD and errors, and `onAfterResponse` sees wrong statuses.
+ * The service: answers any request, and never rejects. A request's way, and what each station may answer:
+ * 1. `shareWith` lets the page of another origin read the answer, if there are such origins.
+ * 2. `observe` gives the request its context, and the answer its headers, log line and counts. Hooks of Elysia would see neither
+ *    a cached list nor what the runtime makes of HEAD and errors, and `onAfterResponse` sees wrong statuses.
+ * 3. `answerCachedLists` answers a list that is cached, with 200 or 304 (or 429), and passes on all else.
+ * 4. Elysia's router finds the route (or 404, 405), and `onTransform` names the operation.
+ * 5. `authentication` finds the caller (or 401), counts the request (or 429), and lets only some callers write (or 403).
+ * 6. Elysia runs the schemas of path and query (or 400), and the route reads the body (or 415, 413, 400) and asks the store.
+ * 7. `onError` answers what was thrown on the way, and `challengeJwts` completes a 401.
+ * Pages and the rate limit are ours: a plugin for files reads a folder, and the hook of a plugin for rates sees no cached list.
  */
 export function createApp(options: AppOptions): Handle {
   const services = createServices(options)
@@ -55,6 +63,7 @@ export function routes(services: Services) {
       const cause = error instanceof NotFoundError ? new AppError('path_unknown') : error
       return answerError(cause, contextOf(request), services.log)
     })
+    // The first hook that knows the route. A later one would not name a request that is refused before it.
     .onTransform(({ request, route }) => {
       const method = request.method === 'HEAD' ? 'GET' : request.method
       contextOf(request).operation = operations.get(`${method} ${route}`) ?? OTHER_OPERATION
@@ -71,8 +80,8 @@ export function routes(services: Services) {
 }
 
 /**
- * Answers OPTIONS, and every method that a path of these routes does not take, with `Allow` (RFC 9110 §10.2.1). A `beforeHandle` of a
- * route throws `path_unknown` for all methods.
+ * Answers OPTIONS, and every method that a path of these routes does not take, with `Allow` (RFC 9110 §10.2.1). Elysia would
+ * answer 404 instead. A `beforeHandle` of a route throws `path_unknown` for all methods.
  */
 function otherMethods(routes: readonly InternalRoute[]) {
   const app = new Elysia({ name: 'otherMethods' })

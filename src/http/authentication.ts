@@ -11,9 +11,10 @@ import { contextOf } from './request-context.ts'
 const NOWHERE = '\uD800'
 
 /**
- * Gives every route behind it its `caller`, the accepted token, and its `context`. Rejects with `token_missing`, `token_invalid` or
- * `rate_exceeded`, before anything else of the request is checked. A route with `writes: true` refuses tokens of scope
- * `read`. The bearer plugin is case-sensitive and takes `Bearerfoo`, so the header is checked and rewritten before it.
+ * Gives every route behind it its `caller`, the accepted token, and its `context`. Rejects with `token_missing`, `token_invalid`
+ * or `rate_exceeded`, before anything else of the request is checked. A route with `writes: true` refuses tokens of scope `read`,
+ * in a `transform`, because Elysia runs the schemas of path and query before any later hook. The bearer plugin is
+ * case-sensitive and takes `Bearerfoo`, so the header is checked and rewritten before it.
  */
 export const authentication = ({ tokens, countRequest }: Services) =>
   new Elysia({ name: 'authentication' })
@@ -63,7 +64,7 @@ export function bearerToken(authorization: string | null | undefined): string | 
   return BEARER.exec(authorization ?? '')?.[1]
 }
 
-/** The error of a line without a token: `token_missing` for credentials of another scheme (RFC 6750 §3.1), else `token_invalid`. */
+/** The error of a line without a token: `token_missing` if it has another scheme (RFC 6750 §3.1), and else `token_invalid`. */
 function refusalOf(authorization: string | undefined): AppError {
   if (authorization === undefined) return new AppError('token_missing')
   const scheme = CREDENTIALS.exec(authorization)?.[1]?.toLowerCase()

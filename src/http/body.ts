@@ -5,9 +5,9 @@ import type { NewPlant } from '../domain/plant.ts'
 import { JSON_TYPE } from './answers.ts'
 
 /**
- * Reads the plant that a request carries, from at most `maxBodyBytes`. The body may lack an `id` that the path has. Rejects with the first
- * that applies of `content_type_unsupported`, `content_encoding_unsupported`, `body_too_large`, `body_not_json` and `plant_invalid`. The
- * headers decide before the body is read.
+ * Reads the plant that a request carries, from at most `maxBodyBytes`. The body may lack an `id` that the path has. Rejects
+ * with the first that applies of `content_type_unsupported`, `content_encoding_unsupported`, `body_too_large`, `body_not_json`
+ * and `plant_invalid`. The headers decide before the body is read.
  */
 export async function readNewPlant(
   request: Request,
@@ -38,9 +38,9 @@ export async function readNewPlant(
 }
 
 /**
- * `application/json` with any parameters (RFC 9110 §8.3.1), but no other `charset` than UTF-8. The runtime joins two `Content-Type` lines
- * with a comma and a space, so this refuses the two characters even in a quoted value. Each space matches in one place only, so that
- * the time is linear.
+ * `application/json` with any parameters (RFC 9110 §8.3.1), but no other `charset` than UTF-8. The runtime joins two
+ * `Content-Type` lines with a comma and a space, so this refuses the two characters even in a quoted value. Each space matches
+ * in one place only, so that the time is linear.
  */
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 const QUOTED = '"(?:[^"\\\\,]|,(?! )|\\\\(?:[^,]|,(?! )))*"'
@@ -57,8 +57,8 @@ async function readChunks({ body, signal }: Request, maxBodyBytes: number): Prom
     if (bytes > maxBodyBytes) throw tooLarge(maxBodyBytes)
     chunks.push(chunk)
   }
-  // The runtime ends the body before it parses the bytes behind the last chunk. If they are malformed, it answers 400 itself and aborts
-  // the request: then nothing may be stored.
+  // The runtime ends the body before it parses the bytes behind the last chunk. If they are malformed, it answers 400 itself and
+  // aborts the request: then nothing may be stored.
   await nextTurn()
   if (signal.aborted) throw new AppError('body_not_json')
   return Buffer.concat(chunks)
@@ -76,9 +76,9 @@ const STALL_MAX_MS = 2000
 const HIDDEN_BODY_MS = 500
 
 /**
- * Discards a body as it arrives, and resolves to the answer once the body has ended. A proxy that gets the answer earlier may stop sending
- * the body, and use the connection for another request. If the server stops waiting, the answer ends the connection. A body that
- * takes longer than `maxMs` ends the connection without an answer.
+ * Discards a body as it arrives, and resolves to the answer once the body has ended. A proxy that gets the answer earlier may
+ * stop sending the body, and use the connection for another request. If the server stops waiting, the answer ends the
+ * connection. A body that takes longer than `maxMs` ends the connection without an answer.
  */
 export function answerBehindBody({ body }: Request, response: Response, maxMs: number, draining: AbortSignal) {
   const { promise, resolve } = Promise.withResolvers<Response>()

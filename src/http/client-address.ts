@@ -6,8 +6,8 @@ import type { Connection } from './server.ts'
 export const HOPS_MAX = 16
 
 /**
- * Returns a function that finds the address of the client of a request: the right-most address in `X-Forwarded-For` that is not of
- * a trusted proxy. It is `undefined` if the connection is a unix socket and the header has no address. The header counts only on
+ * Returns a function that finds the address of the client of a request: the right-most one in `X-Forwarded-For` that is not of a
+ * trusted proxy. It is `undefined` if the connection is a unix socket and the header has no address. The header counts only on
  * connections of trusted proxies. The search ends at an element without an address, and then at the proxy that wrote it.
  */
 export function clientAddressFinder(proxies: readonly TrustedProxy[] = []) {

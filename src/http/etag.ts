@@ -44,8 +44,8 @@ export function conditionOf({ headers }: Request): PlantCondition | undefined {
 }
 
 /**
- * Whether a list names an entity tag. `*` names any, and a malformed list none. `If-Match` compares strongly: there a tag with `W/`
- * does not count.
+ * Whether a list names an entity tag. `*` names any, and a malformed list none. `If-Match` compares strongly: there a tag with
+ * `W/` does not count.
  */
 const matchesTag = (header: string, etag: string, isWeak: boolean): boolean =>
   header === '*' ||

@@ -28,8 +28,8 @@ export type ThreadMetrics = readonly object[]
 
 /**
  * The application at the address of the metrics. It asks for no token, and answers in the text form of Prometheus
- * (https://prometheus.io/docs/instrumenting/exposition_formats/). The metrics of all threads are added up: those of its last answer if
- * a thread does not answer, so that no counter falls.
+ * (https://prometheus.io/docs/instrumenting/exposition_formats/). The metrics of all threads are added up: those of its last
+ * answer if a thread does not answer, so that no counter falls.
  */
 export function createMetricsApp(
   sources: MetricSources,
@@ -65,8 +65,8 @@ export function createMetricsApp(
 }
 
 /**
- * Returns a function that reads the metrics of this thread. The library's own way to count takes 600 ns for each request, and ours
- * 40 ns.
+ * Returns a function that reads the metrics of this thread. The library's own way to count takes 600 ns for each request, and
+ * ours 40 ns.
  */
 export function threadMetrics(sources: MetricSources) {
   const ofLibrary = libraryMetrics(THREAD_METRICS, { thread: sources.thread })

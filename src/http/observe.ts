@@ -110,8 +110,8 @@ export const USER_AGENT_MAX_LENGTH = 200
 export const SUBJECT_MAX_LENGTH = 100
 
 /**
- * A valid `traceparent` with the ids of the trace and of the client's span (https://www.w3.org/TR/trace-context/#traceparent-header).
- * Version 00 ends after the flags, a later version may go on. Version ff and ids of zeros are invalid.
+ * A valid `traceparent` with the ids of the trace and of the client's span (https://www.w3.org/TR/trace-context). Version 00 ends
+ * after the flags, a later version may go on. Version ff and ids of zeros are invalid.
  */
 const TRACEPARENT = /^(?!ff)(?!00.{53}.)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-[\da-f]{2}(?:-|$)/
 

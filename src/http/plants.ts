@@ -15,7 +15,7 @@ import type { Services } from './options.ts'
 import { IfNoneMatch, ListQuery, PlantPath, PlantQuery, Preconditions } from './query.ts'
 import type { RequestContext } from './request-context.ts'
 
-/** The plants of the calling user. Each route checks in this order: token, scope, path and query, body. Then it asks the store. */
+/** The plants of the calling user. Each route checks in order: token, scope, path and query, body. Then it asks the store. */
 export const plants = (services: Services) => {
   const { store, tokens, maxBody: maxBodyBytes, monotonicMs, nowMs } = services
   const list = listPlants(services)

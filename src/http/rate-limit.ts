@@ -3,7 +3,7 @@ import { AppError } from '../domain/error.ts'
 import type { Caller } from '../domain/token.ts'
 import type { AppOptions } from './options.ts'
 
-/** Counts a request of a token, or of the user of a JWT, or rejects with `rate_exceeded`. A period begins with a request, and its count ends with it. */
+/** Returns a function that counts a request of a token, or of the user of a JWT. A period begins with its first request. */
 export function limitRate({ requests, periodMs }: NonNullable<AppOptions['rateLimit']>) {
   // Only a server with a limit loads the library.
   const loading = import('rate-limiter-flexible').then(

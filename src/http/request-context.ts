@@ -16,7 +16,7 @@ export interface RequestContext {
   operation: string
   /** The token of the request, once the server has accepted it. */
   caller: Caller | undefined
-  /** The plant that the request writes, once that is known: the path of a create has no id, and that of a delete may encode it. */
+  /** The plant that the request writes, once it is known: the path of a create has no id, and that of a delete may encode it. */
   plantId: bigint | undefined
   error: HttpErrorKind | undefined
   /** Resolves to the bytes of a streamed body at its end, also if the client goes away; `undefined` for any other answer. */
@@ -26,7 +26,10 @@ export interface RequestContext {
 /** The operation of requests that no route takes, and of OPTIONS. */
 export const OTHER_OPERATION = 'other'
 
-/** Where a request has its context. A property costs less than a `WeakMap`, also in garbage collection. */
+/**
+ * Where a request has its context, which is there before Elysia makes its own, and after. A property costs less than a `WeakMap`,
+ * also in garbage collection.
+ */
 export const CONTEXT = Symbol('context')
 
 /** A request as `observe` passes it on. */

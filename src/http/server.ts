@@ -50,7 +50,10 @@ export type Sharing = 'none' | 'leader' | 'follower'
 /** Answers requests. Within a test there may be no connection. */
 export type Handle = (request: Request, connection?: Connection) => Response | Promise<Response>
 
-/** Listens, or rejects with `address_unavailable`. An address is never shared with another process. */
+/**
+ * Listens, or rejects with `address_unavailable`. An address is never shared with another process. Elysia's own `listen` would
+ * serve the routes alone, without what stands around them.
+ */
 export async function listen(address: Address, handle: Handle, options: ListenOptions): Promise<RunningServer> {
   const scheme = options.tls === undefined ? 'http' : 'https'
   const refusal = (reason: string, cause?: unknown) =>
@@ -93,9 +96,9 @@ const CLAIM_MAX_WAIT_MS = 2000
 const CLAIM_RETRY_MS = 5
 
 /**
- * Listens at an address that followers can join. If another process may listen there, it first listens alone, which fails if
- * one does, and otherwise resets the connections that come meanwhile. Until it shares the address, a lock keeps others from doing
- * the same: a socket without a file, named after the port.
+ * Listens at an address that followers can join. If another process may listen there, it first listens alone, which fails if one
+ * does, and otherwise resets the connections that come meanwhile. Until it shares the address, a lock keeps other starts from
+ * doing the same: a socket without a file, named after the port.
  */
 async function claim(address: Address, handle: Handle, options: ListenOptions) {
   if ('socketPath' in address) throw new TypeError('threads cannot share a unix socket')

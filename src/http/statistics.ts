@@ -6,7 +6,7 @@ const GROUP_BOUNDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 /** Upper bounds of durations: a cached list takes microseconds, and no request or commit waits for more than a few seconds. */
 const DURATION_BOUNDS_S = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
-/** Counts requests, in plain numbers: `metrics.ts` makes metrics of them at each scrape. No label is a user, a token or a client's text. */
+/** Counts requests in plain numbers, of which `metrics.ts` makes metrics. No label is a user, a token, or a path of a client. */
 export class RequestStatistics {
   /** For each operation, how many answers had a status, and their durations. A status without answers has no property. */
   readonly operations: Record<string, { statuses: Record<number, number>; durationsS: Histogram }> = {}

@@ -62,10 +62,10 @@ export function readCertificate(certPath: string) {
 }
 
 /**
- * The options of `node:https` with which `healthcheck` trusts the server of this machine alone. The address does not matter, because
- * a server may listen at one that its certificate does not name. Instead, the server must show the certificate of the file, or a
- * renewed one for the same names, and only the certificates in the file sign it (RFC 5280 §6.1.1 leaves that choice to the
- * verifier). Throws `misused` if the file has no certificate.
+ * The options of `node:https` for `healthcheck`, which may ask the server of this machine at an address that no certificate
+ * names. So the client does not compare the address: the server must show the certificate of the file, or a renewed one for the
+ * same names. The client trusts the certificates of the file alone (RFC 5280 §6.1.1 leaves that choice to the verifier). Throws
+ * `misused` if the file has no certificate.
  */
 export function trustOnly(certPath: string): RequestOptions {
   const { cert, own } = readCertificate(certPath)

@@ -9,8 +9,8 @@ const FLUSH_EVERY_MS = 5000
 export const TOKEN_USE_RESOLUTION_MS = 60_000
 
 /**
- * Records uses of tokens. Every few seconds it writes them to the store together, so that no request waits for it. Uses that could not
- * be written are logged, and written with the next ones.
+ * Records uses of tokens. Every few seconds it writes them to the store together, so that no request waits for it. Uses that
+ * could not be written are logged, and written with the next ones.
  */
 export function recordTokenUses(store: Pick<Store, 'touchTokens'>, log: Logger, nowMs: () => number) {
   let unwritten = new Map<TokenId, number>()

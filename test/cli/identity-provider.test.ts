@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { exportJWK } from 'jose'
 import Provider from 'oidc-provider'
 import { providerUserName } from '../../src/domain/token.ts'
-import { RENEW_MIN_MS } from '../../src/http/jwt/keys.ts'
+import { REFRESH_MIN_MS } from '../../src/http/jwt/keys.ts'
 import { makeCertificate, OPENSSL } from '../support/certificates.ts'
 import { FAKETIME, makeClock } from '../support/clock.ts'
 import { makeFolder } from '../support/folder.ts'
@@ -100,7 +100,7 @@ test.skipIf(lacks(FAKETIME))(
     expect(await listNames(server, writer)).toEqual(['Fern 1'])
     await provider.rotate()
     const rotated = await provider.token()
-    clock.jumpTo(RENEW_MIN_MS)
+    clock.jumpTo(REFRESH_MIN_MS)
     expect(await codeOf(server, rotated)).toBe(200)
 
     expect(await run('user', 'block', user)).toEqual(done(`Blocked user ${user}.`))

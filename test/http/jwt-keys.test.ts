@@ -8,8 +8,8 @@ import {
   DOCUMENT_MAX_BYTES,
   KEYS_MAX_AGE_MS,
   READ_TIMEOUT_MS,
-  RENEW_EVERY_MS,
-  RENEW_MIN_MS,
+  REFRESH_EVERY_MS,
+  REFRESH_MIN_MS,
 } from '../../src/http/jwt/keys.ts'
 import { VERIFIED_FOR_MS } from '../../src/http/jwt/provider.ts'
 import { rejectionOf } from '../store/rejection.ts'
@@ -58,7 +58,7 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     expect(new Set(await Promise.all([rotated, ...unknown].map(service.code)))).toEqual(new Set([40102]))
     expect(reads()).toBe(1)
 
-    service.pass(RENEW_MIN_MS)
+    service.pass(REFRESH_MIN_MS)
     const [first, ...others] = await Promise.all([rotated, ...unknown].map(service.code))
     expect([first, ...new Set(others)]).toEqual([200, 40102])
     expect(reads()).toBe(2)
@@ -95,7 +95,7 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     expect(service.warnings()).toEqual([`Error: ${issuer.origin}/jwks answers 500`])
 
     issuer.state.answers.clear()
-    service.pass(RENEW_MIN_MS)
+    service.pass(REFRESH_MIN_MS)
     expect(await service.code(await tokenOf('3'))).toBe(200)
   })
 
@@ -113,7 +113,7 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     expect(refused.body.message).toContain('The keys of the identity provider could not be read')
     expect(issuer.state.requests).toHaveLength(2)
     issuer.state.answers.clear()
-    service.pass(RENEW_MIN_MS)
+    service.pass(REFRESH_MIN_MS)
     expect(await service.code(token)).toBe(200)
   })
 
@@ -212,7 +212,7 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     expect([await service.code(first), await service.code(second)]).toEqual([200, 40102])
 
     writeFileSync(keyFile, padded(DOCUMENT_MAX_BYTES, [next.jwk]))
-    service.pass(RENEW_MIN_MS)
+    service.pass(REFRESH_MIN_MS)
     expect(await service.code(second)).toBe(200)
     expect(issuer.state.requests).toEqual([])
   })
@@ -230,12 +230,12 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     await reads(1)
 
     issuer.state.answers.set('/jwks', () => new Response(null, { status: 500 }))
-    service.pass(RENEW_EVERY_MS)
+    service.pass(REFRESH_EVERY_MS)
     await reads(2)
     await until('the failure is logged', () => service.warnings().length === 1)
     issuer.state.answers.clear()
     issuer.state.keys = [next.jwk]
-    service.pass(RENEW_MIN_MS)
+    service.pass(REFRESH_MIN_MS)
     await reads(3)
     expect(await service.code(tokens[1])).toBe(200)
     expect(await service.code(tokens[0])).toBe(40102)
@@ -249,7 +249,7 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     const codes: number[] = []
     for (const keys of [useless, [], [issuer.key.jwk, { ...issuer.key.jwk, kid: 'key 2' }, ...useless]]) {
       issuer.state.keys = keys
-      service.pass(RENEW_EVERY_MS)
+      service.pass(REFRESH_EVERY_MS)
       codes.push(await service.code(await issuer.token()))
     }
 

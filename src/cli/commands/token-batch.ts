@@ -62,10 +62,11 @@ export async function createBatch(store: Store, requests: readonly Request[], js
     if (users > 0) await io.report(`Created ${counted(users, 'user')}.`)
     await io.report(`Created ${counted(printed, 'token')}. Each is shown only once.`)
   }
-  const rest = () =>
-    `To create the rest, run the command with the lines after line ${requests[printed - 1]?.line ?? 0}.`
-  const stoppedText = (isCut: boolean) =>
-    `${printed} of ${counted(total, 'token')} are created and printed. ${isCut ? 'More may be active: see plantstore token list.' : rest()}`
+  const stoppedText = (isCut: boolean) => {
+    const rest = `To create the rest, run the command with the lines after line ${requests[printed - 1]?.line ?? 0}.`
+    const advice = isCut ? 'More may be active: see plantstore token list.' : rest
+    return `${printed} of ${counted(total, 'token')} are created and printed. ${advice}`
+  }
   await runUntilSignal(io, createAll, stoppedText)
 }
 

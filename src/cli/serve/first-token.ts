@@ -13,8 +13,8 @@ const PASSING: readonly ErrorKind[] = ['store_failed', 'store_busy', 'store_full
 const RETRY_EVERY_MS = 500
 
 /**
- * With `--first-token`, prints the URLs of the service, and makes the first token or says how to make another one. Without it, logs
- * how to make one if the store has none. Tries again after failures that pass, until the server drains.
+ * With `--first-token`, prints the URLs of the service, and makes the first token or says how to make another one. Without it,
+ * logs how to make one if the store has none. Tries again after failures that pass, until the server drains.
  */
 export async function provideFirstToken(
   serving: Serving,

@@ -37,7 +37,7 @@ export const serveCommand = (program: Command, io: Io) =>
     options: namesOf(SETTINGS),
   }).action(async (options) => serve(await completeOptions(options, io), io))
 
-/** Reads the certificate and the key. Rejects with `misused` if the options do not fit together or a server cannot use the files. */
+/** Reads the certificate and the key. Rejects with `misused` if options do not fit together, or a server cannot use the files. */
 async function completeOptions(options: Settings, io: Io): Promise<ServeOptions> {
   const { drain, drainWait, tlsCert: certPath, tlsKey: keyPath } = options
   const { jwtIssuer, jwtAudience, jwtKeys, jwtDefaultScope } = options

@@ -25,7 +25,7 @@ type ThreadCall =
   | { readonly call: 'prepare'; readonly argument: Tls }
   | { readonly call: 'settle'; readonly argument: boolean }
 
-/** A message from a thread: the answer to the message with that id, lines of the log, or why the store or the thread has failed. */
+/** A message from a thread: the answer to the message with an id, lines of the log, or why the store or the thread has failed. */
 export type ThreadSent =
   | { readonly id: number; readonly answer: unknown }
   | { readonly lines: string }

@@ -12,7 +12,7 @@ const PATH = '/openapi.json'
 
 /**
  * The OpenAPI document of the routes of the API, as JSON. Corrects what the plugin writes: three media types for each body, no
- * description of the body of a request, and copies of models instead of references to them. Elysia writes its own names into models.
+ * description of the body of a request, copies of models instead of references to them, and names that Elysia gave to models.
  */
 export async function documentText(api: AnyElysia, options: DocumentOptions): Promise<string> {
   const app = new Elysia().use(swagger({ specPath: PATH, documentation: documentation(options) })).use(api)

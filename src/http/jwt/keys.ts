@@ -3,12 +3,12 @@ import { isSafeAddress } from '../../domain/address.ts'
 import { AppError } from '../../domain/error.ts'
 import type { AppOptions } from '../options.ts'
 
-/** Signatures by private keys alone: no key that verifies can sign (RFC 8725 §3.1). The last two mean the same here (RFC 9864 §2.2). */
+/** Signatures by private keys alone: no verifying key can sign (RFC 8725 §3.1). The last two mean the same (RFC 9864 §2.2). */
 export const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
 
-/** How often the keys are read. After a failure, and for JWTs whose key is not known, they are read earlier, but not more often than this. */
-export const RENEW_EVERY_MS = 600_000
-export const RENEW_MIN_MS = 10_000
+/** How often the keys are read, and at most after a failure or for a JWT with an unknown key. */
+export const REFRESH_EVERY_MS = 600_000
+export const REFRESH_MIN_MS = 10_000
 const LOOK_EVERY_MS = 1000
 /** How long known keys are used while none can be read. */
 export const KEYS_MAX_AGE_MS = 24 * 3_600_000
@@ -17,8 +17,8 @@ export const READ_TIMEOUT_MS = 5000
 export const DOCUMENT_MAX_BYTES = 256 * 1024
 
 /**
- * The keys that `load` reads at once, and again before they are old. Rejects with `store_busy` while no keys are known, and with an error
- * of `jose` if a JWT has no key.
+ * The keys that `load` reads at once, and again before they are old. Rejects with `store_busy` while no keys are known, and
+ * with an error of `jose` if a JWT has no key.
  */
 export function watchKeys(
   load: (signal: AbortSignal) => Promise<unknown>,
@@ -51,11 +51,11 @@ export function watchKeys(
     reading = undefined
   }
   /** Reads the keys if that was not tried for so long. All who wait share one reading. */
-  const renew = async (pauseMs = RENEW_MIN_MS): Promise<void> => {
+  const refresh = async (pauseMs = REFRESH_MIN_MS): Promise<void> => {
     if (monotonicMs() - triedAtMs >= pauseMs) reading ??= read()
     await reading
   }
-  const look = () => void renew(readAtMs < triedAtMs ? RENEW_MIN_MS : RENEW_EVERY_MS)
+  const look = () => void refresh(readAtMs < triedAtMs ? REFRESH_MIN_MS : REFRESH_EVERY_MS)
   const find = async (...jwt: Parameters<JWTVerifyGetKey>) => {
     if (known !== undefined && monotonicMs() - readAtMs < KEYS_MAX_AGE_MS) return known(...jwt)
     throw new AppError('store_busy', { message: NO_KEYS })
@@ -63,7 +63,7 @@ export function watchKeys(
 
   look()
   setInterval(look, LOOK_EVERY_MS).unref()
-  return (...jwt) => find(...jwt).catch(() => renew().then(() => find(...jwt)))
+  return (...jwt) => find(...jwt).catch(() => refresh().then(() => find(...jwt)))
 }
 
 /** Whether one of the keys is for an algorithm that is accepted. */
@@ -79,8 +79,8 @@ const NO_KEYS =
 export const readKeyFile = (path: string): Promise<unknown> => readJson(path, Bun.file(path).stream())
 
 /**
- * Fetches the JWKS of an issuer, whose address its metadata have: those of OpenID Connect (Discovery 1.0 §4), or else those of OAuth
- * (RFC 8414 §3).
+ * Fetches the JWKS of an issuer, whose address its metadata have: those of OpenID Connect (Discovery 1.0 §4), or else those of
+ * OAuth (RFC 8414 §3).
  */
 export async function fetchKeys(issuer: string, signal: AbortSignal): Promise<unknown> {
   const { origin, pathname } = new URL(issuer)
@@ -96,7 +96,7 @@ export async function fetchKeys(issuer: string, signal: AbortSignal): Promise<un
 
 async function fetchJson(address: string, signal: AbortSignal) {
   const headers = { accept: 'application/json', 'accept-encoding': 'identity' }
-  // No variable of the environment may let others give their keys. An issuer without TLS is on this machine, so it needs no proxy.
+  // No variable of the environment may let others give their keys. An issuer without TLS is on this machine and needs no proxy.
   const tls = { rejectUnauthorized: true }
   const proxy = address.startsWith('https:') ? undefined : false
   // A compressed document could be a thousand times as long as what arrives.

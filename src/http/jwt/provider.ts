@@ -56,7 +56,7 @@ export function identityProvider(
   return { issuer, verify: (text) => check(text).catch(refuse) }
 }
 
-/** What a JWT may do: `scope` and `scp` are each a text of words (RFC 9068 §2.2.3) or a list. The default is for a JWT with neither. */
+/** What a JWT may do: `scope` and `scp` are each a text of words (RFC 9068 §2.2.3) or a list. Without both it is the default. */
 function scopeOf({ scope, scp }: JWTPayload, defaultScope: Scope | undefined): Scope | undefined {
   if (scope === undefined && scp === undefined) return defaultScope
   const granted = [scope, scp].flatMap((claim) => (typeof claim === 'string' ? claim.split(' ') : claim))

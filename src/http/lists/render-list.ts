@@ -25,8 +25,8 @@ export interface CappedList extends TaggedBody {
 }
 
 /**
- * Reads a list of at most `limit` plants and `LIST_MAX_BYTES`. A body longer than `PAGE_TEXT_LENGTH` is bytes. It is sent once, and
- * not cached. A buffer can be freed at once: strings of 8 MiB would wait for the garbage collector until they take 100 MiB.
+ * Reads a list of at most `limit` plants and `LIST_MAX_BYTES`. A body longer than `PAGE_TEXT_LENGTH` is bytes. It is sent once,
+ * and not cached. A buffer can be freed at once: strings of 8 MiB would wait for the garbage collector until they take 100 MiB.
  */
 export async function cappedList(
   store: Pick<Store, 'listPlants'>,
@@ -60,7 +60,7 @@ export async function cappedList(
   return { body, bodyBytes, etag, link, next }
 }
 
-/** A part of the JSON of a list, with its bytes in UTF-8. With the last part, `next` is the id of the last plant if more follow. */
+/** A part of the JSON of a list, and its bytes in UTF-8. In the last part, `next` is the id of the last plant if more follow. */
 export interface ListPart {
   readonly text: string
   readonly bytes: number
@@ -69,8 +69,8 @@ export interface ListPart {
 }
 
 /**
- * Returns a function that reads and renders the next part of a list. The list ends before the plant that would make it longer than
- * `maxBytes`, but holds at least one.
+ * Returns a function that reads and renders the next part of a list. The list ends before the plant that would make it longer
+ * than `maxBytes`, but holds at least one.
  */
 export function renderList(
   { listPlants }: Pick<Store, 'listPlants'>,
