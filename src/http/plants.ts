@@ -51,13 +51,7 @@ export const plants = (services: Services) => {
   }
   return (
     new Elysia({ name: 'plants' })
-      // Copies, because Elysia writes a name into each model.
-      .model({
-        NewPlant: { ...NewPlant },
-        Plant: { ...Plant },
-        ListedPlant: { ...ListedPlant },
-        Error: { ...ErrorBody },
-      })
+      .model(copiedModels())
       .use(authentication(services))
       .get('/plants', list, { query: ListQuery, headers: IfNoneMatch, ...LIST })
       // Elysia's own HEAD would read the whole list.
@@ -88,6 +82,14 @@ export const plants = (services: Services) => {
       )
   )
 }
+
+/** Elysia writes a name into each model. */
+const copiedModels = () => ({
+  NewPlant: { ...NewPlant },
+  Plant: { ...Plant },
+  ListedPlant: { ...ListedPlant },
+  Error: { ...ErrorBody },
+})
 
 interface WriteContext {
   readonly request: Request
