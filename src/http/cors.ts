@@ -7,10 +7,7 @@ const EXPOSED_HEADERS = 'Link, ETag, Retry-After, X-Request-Id'
 /** How long a browser may keep the answer to a preflight request. */
 const PREFLIGHT_MAX_AGE_S = '600'
 
-/**
- * Lets pages of these origins, and of no others, read all answers of the app, errors included. It stands around all else, because
- * a hook of Elysia sees no cached list, no unknown path, and no answer of `observe`.
- */
+/** Lets pages of these origins, and of no others, read all answers of the app, errors included. */
 export const shareWith =
   (origins: readonly string[], app: Handle): Handle =>
   async (request, connection) => {

@@ -36,10 +36,8 @@ export function conditionOf({ headers }: Request): PlantCondition | undefined {
   if (ifMatch === null && ifNoneMatch === '*') return 'none'
   return (stored) => {
     const etag = stored && entityTagOf(plantJson(stored))
-    const isMatch = ifMatch === null || (etag !== undefined && matchesTag(ifMatch, etag, false))
-    const isOther =
-      ifNoneMatch === null || (ENTITY_TAGS.test(ifNoneMatch) && !(etag && matchesTag(ifNoneMatch, etag, true)))
-    return isMatch && isOther
+    if (ifMatch !== null && !(etag && matchesTag(ifMatch, etag, false))) return false
+    return ifNoneMatch === null || (ENTITY_TAGS.test(ifNoneMatch) && !(etag && matchesTag(ifNoneMatch, etag, true)))
   }
 }
 

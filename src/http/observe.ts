@@ -19,7 +19,7 @@ import type { Handle } from './server.ts'
  * it. Whatever goes wrong inside, an answer comes out. What `answer` gives at once does not wait for a promise.
  */
 export function observe(answer: Answer, services: Services): Handle {
-  const { log, accessLog, logAddresses, statistics, drain, idleTimeout: idleTimeoutMs, monotonicMs } = services
+  const { log, accessLog, logAddresses, statistics, draining, idleTimeout: idleTimeoutMs, monotonicMs } = services
   const isRecording = accessLog || statistics !== undefined
   const addressOf = accessLog && logAddresses ? clientAddressFinder(services.trustedProxy) : undefined
 
@@ -38,7 +38,7 @@ export function observe(answer: Answer, services: Services): Handle {
     const response = finish(context, await Promise.resolve(answered).catch((error) => answerError(error, context, log)))
     // An operation reads a body to its end, unless it is too large.
     if (!hasBody || (context.request.bodyUsed && response.status !== 413)) return response
-    return answerBehindBody(context.request, response, idleTimeoutMs, drain.signal)
+    return answerBehindBody(context.request, response, idleTimeoutMs, draining.signal)
   }
 
   return (request: RequestWithContext, connection) => {
@@ -154,7 +154,7 @@ const ONE_YEAR = 'max-age=31536000'
 function setCommonHeaders(
   { headers, status }: Response,
   { requestId, request: { method } }: RequestContext,
-  { drain, tlsCert }: Services,
+  { draining, tlsCert }: Services,
 ): void {
   headers.set('x-request-id', requestId)
   // Answers with JSON have these two already.
@@ -168,7 +168,7 @@ function setCommonHeaders(
   // The runtime dates every answer but those to HEAD.
   if (method === 'HEAD') headers.set('date', new Date().toUTCString())
   // After any answer to CONNECT, the runtime would take what follows for data to pass on.
-  if (drain.signal.aborted || method === 'CONNECT') headers.set('connection', 'close')
+  if (draining.signal.aborted || method === 'CONNECT') headers.set('connection', 'close')
 }
 
 const OUTCOME_UNKNOWN = 'Whether this request took effect is unknown: get the plant before you repeat it.'

@@ -20,7 +20,7 @@ export interface AppOptions extends RequestSettings {
   readonly log: Logger
   readonly statistics: RequestStatistics | undefined
   /** Aborted at the first signal: the server is about to end. */
-  readonly drain: AbortController
+  readonly draining: AbortController
   /** When the last check began that found the store ready, in Unix milliseconds. All threads share this one number. */
   readonly readyAtMs: Float64Array
   /** Whose JWTs the service accepts beside its own tokens. */

@@ -9,7 +9,7 @@ const READINESS_MAX_AGE_MS = 1000
 const ok = () => respond('{"status":"ok"}')
 
 /** Whether the process is up, and whether it can serve. The probes need no token. */
-export const probes = ({ store, drain, readyAtMs, nowMs }: AppOptions) => {
+export const probes = ({ store, draining, readyAtMs, nowMs }: AppOptions) => {
   let checkedAtMs = Number.NEGATIVE_INFINITY
   let checked: Promise<void> | undefined
   // Threads have different monotonic clocks, so they share the time of day, which may jump either way.
@@ -19,7 +19,7 @@ export const probes = ({ store, drain, readyAtMs, nowMs }: AppOptions) => {
     readyAtMs[0] = startMs
   }
   const readyz = async () => {
-    if (drain.signal.aborted)
+    if (draining.signal.aborted)
       throw new AppError('store_busy', {
         message: 'The server is shutting down: ask another one, or again when it has restarted.',
       })

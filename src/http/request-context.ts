@@ -26,10 +26,7 @@ export interface RequestContext {
 /** The operation of requests that no route takes, and of OPTIONS. */
 export const OTHER_OPERATION = 'other'
 
-/**
- * Where a request has its context, which is there before Elysia makes its own, and after. A property costs less than a `WeakMap`,
- * also in garbage collection.
- */
+/** Where a request has its context, before Elysia makes its own and after. A property costs less than a `WeakMap`. */
 export const CONTEXT = Symbol('context')
 
 /** A request as `observe` passes it on. */

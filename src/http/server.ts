@@ -50,10 +50,7 @@ export type Sharing = 'none' | 'leader' | 'follower'
 /** Answers requests. Within a test there may be no connection. */
 export type Handle = (request: Request, connection?: Connection) => Response | Promise<Response>
 
-/**
- * Listens, or rejects with `address_unavailable`. An address is never shared with another process. Elysia's own `listen` would
- * serve the routes alone, without what stands around them.
- */
+/** Listens, or rejects with `address_unavailable`. An address is never shared with another process. */
 export async function listen(address: Address, handle: Handle, options: ListenOptions): Promise<RunningServer> {
   const scheme = options.tls === undefined ? 'http' : 'https'
   const refusal = (reason: string, cause?: unknown) =>
@@ -137,7 +134,7 @@ async function serve(address: Address, handle: Handle, { idleTimeoutMs, tls, sha
     // `readNewPlant` refuses large bodies while they arrive. The runtime would replace that answer by an empty one.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
   }
-  // The types lack the idle timeout of unix sockets. The runtime has it.
+  // Elysia's `listen` would serve the routes without what stands around them. The types lack the idle timeout of unix sockets.
   return Bun.serve(options as Parameters<typeof Bun.serve>[0])
 }
 

@@ -6,7 +6,7 @@ import { IN_PROCESS, type Transport } from './support/transports.ts'
 /** A service whose checks of the store are counted, with a clock that a test sets. */
 async function startWithClock(
   transport: Transport,
-  lifecycle = { drain: new AbortController(), readyAtMs: new Float64Array(1) },
+  lifecycle = { draining: new AbortController(), readyAtMs: new Float64Array(1) },
 ) {
   const clock = { nowMs: 5000 }
   const checks = { count: 0 }
@@ -77,7 +77,7 @@ describe.each(IN_PROCESS)('/readyz, $name', (transport) => {
   test('says while the server ends that it shuts down, without asking the store, and /healthz stays 200', async () => {
     const { service, lifecycle, checks, ask } = await startWithClock(transport)
     await using _service = service
-    lifecycle.drain.abort()
+    lifecycle.draining.abort()
 
     expect(await ask('/readyz')).toEqual({ ...NOT_READY, connection: 'close' })
     expect(await ask('/readyz', 'HEAD')).toEqual({ ...NOT_READY, connection: 'close' })

@@ -9,7 +9,7 @@ export const appOptions = (overrides: Pick<AppOptions, 'store'> & Partial<AppOpt
   accessLog: false,
   logAddresses: true,
   statistics: undefined,
-  drain: new AbortController(),
+  draining: new AbortController(),
   readyAtMs: new Float64Array(1),
   provider: undefined,
   threads: 1,

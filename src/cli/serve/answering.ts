@@ -19,10 +19,7 @@ export interface ServeOptions extends Settings {
 }
 
 /** What a thread that answers requests has opened or made for itself. */
-export type AnsweringServices = Pick<
-  AppOptions,
-  'store' | 'log' | 'drain' | 'readyAtMs' | 'statistics' | 'nowMs' | 'monotonicMs'
->
+export type AnsweringServices = Omit<AppOptions, keyof ServeOptions | 'recordUse' | 'provider'>
 
 /** How long a thread may take until it answers no more, and how long of that it takes new connections. */
 export interface Drain {
@@ -66,7 +63,7 @@ export interface Answering {
 
 /** Prepares to answer requests in this thread, which afterwards needs descriptors for its listener and for connections alone. */
 export async function prepareAnswering(options: ServeOptions, services: AnsweringServices): Promise<Answering> {
-  const { store, log, drain, nowMs } = services
+  const { store, log, draining, nowMs } = services
   const { recordUse, flush, stop: stopFlushing } = recordTokenUses(store, log, nowMs)
   const provider = await openProvider(options, services)
   const accessLog = options.accessLog && log.isLevelEnabled('info')
@@ -84,7 +81,7 @@ export async function prepareAnswering(options: ServeOptions, services: Answerin
       return server
     },
     async prepare(tls) {
-      if (drain.signal.aborted) return false
+      if (draining.signal.aborted) return false
       renewed = await listenWith(tls, server.address, 'follower').catch(() => undefined)
       if (renewed !== undefined) running.add(renewed)
       return renewed !== undefined
@@ -97,7 +94,7 @@ export async function prepareAnswering(options: ServeOptions, services: Answerin
       void old.stop().then(() => running.delete(old))
     },
     async stop(limits) {
-      drain.abort()
+      draining.abort()
       stopFlushing()
       return stopAll(running, limits)
     },

@@ -3,6 +3,7 @@ import { type Address, clientTarget, formatAddress } from '../../domain/address.
 import { AppError, type ErrorKind } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import { makeToken } from '../../domain/token.ts'
+import { engineOf } from '../../store/open.ts'
 import type { AnsweringServices } from './answering.ts'
 import type { Serving } from './serving.ts'
 
@@ -16,15 +17,10 @@ const RETRY_EVERY_MS = 500
  * With `--first-token`, prints the URLs of the service, and makes the first token or says how to make another one. Without it,
  * logs how to make one if the store has none. Tries again after failures that pass, until the server drains.
  */
-export async function provideFirstToken(
-  serving: Serving,
-  { store, drain }: AnsweringServices,
-  address: Address,
-  location: string,
-): Promise<void> {
-  while (!drain.signal.aborted) {
+export async function provideFirstToken(serving: Serving, { store, draining }: AnsweringServices, address: Address) {
+  while (!draining.signal.aborted) {
     try {
-      return await makeOrAdvise(serving, store, address, location)
+      return await makeOrAdvise(serving, store, address)
     } catch (error) {
       if (!(error instanceof AppError) || !PASSING.includes(error.kind) || error.outcomeIsUnknown) throw error
     }
@@ -32,7 +28,8 @@ export async function provideFirstToken(
   }
 }
 
-async function makeOrAdvise({ options, log, io }: Serving, store: Store, address: Address, location: string) {
+async function makeOrAdvise({ options, log, io }: Serving, store: Store, address: Address): Promise<void> {
+  const { location } = engineOf(options.database)
   const hasToken = (await store.listTokens({ limit: 1 })).length > 0
   if (!options.firstToken) {
     if (!hasToken) log.warn(`there is no token yet: plantstore token create --user NAME --database ${location}`)

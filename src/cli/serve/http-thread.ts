@@ -29,16 +29,14 @@ async function start({ number, options, readyAtMs, share, listening }: ThreadSta
   const destination = logToThread((lines) => self.postMessage({ lines } satisfies ThreadSent))
   const log = createLogger(options.logLevel, destination, await formatFor(options.hasColours))
   const hasProvider = options.jwtIssuer !== undefined
-  const statistics = options.metricsListen && {
-    http: new RequestStatistics(hasProvider),
-    writes: new WriteStatistics(),
-  }
+  const { metricsListen } = options
+  const statistics = metricsListen && { http: new RequestStatistics(hasProvider), writes: new WriteStatistics() }
   const clocks = { nowMs: Date.now, monotonicMs: performance.now.bind(performance) }
   // The thread that writes may stand still, so this one says it, too.
   const onFailure = ({ cause }: AppError) => self.postMessage({ failure: String(cause) } satisfies ThreadSent)
   const store = joinStore(share, onFailure, { ...clocks, observer: statistics?.writes, threads: options.threads })
-  const drain = new AbortController()
-  const services = { store, log, drain, readyAtMs, statistics: statistics?.http, ...clocks }
+  const draining = new AbortController()
+  const services = { store, log, draining, readyAtMs, statistics: statistics?.http, ...clocks }
   const answering = await prepareAnswering(options, services)
   const facts = { thread: number, store, version: VERSION, nowMs: clocks.nowMs }
   return {

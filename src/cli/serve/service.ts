@@ -15,7 +15,7 @@ export async function runService(serving: Serving, store: OpenedStore, statistic
   const { options, shutdown, log, io, threads } = serving
   const readyAtMs = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT))
   const { nowMs, monotonicMs } = io
-  const services = { store, log, drain: new AbortController(), readyAtMs, statistics, nowMs, monotonicMs }
+  const services = { store, log, draining: new AbortController(), readyAtMs, statistics, nowMs, monotonicMs }
   const { share } = store
   const started = share && threads.start(() => ({ options, readyAtMs, share: share() }))
   const answering = await prepareAnswering(options, services)
@@ -28,7 +28,7 @@ export async function runService(serving: Serving, store: OpenedStore, statistic
   threads.listen(address)
   io.onHangup(watchCertificate(serving, answering))
   log.info({ address: url, database: location, version: VERSION }, 'listening')
-  const tokenProvided = provideFirstToken(serving, services, address, location)
+  const tokenProvided = provideFirstToken(serving, services, address)
 
   const stop = async (drain: Drain) => {
     const others = threads.stop({ ...drain, hasFailed: shutdown.hasFailed })

@@ -27,10 +27,8 @@ export function identityProvider(
   { issuer, audience, keyFile, defaultScope }: ProviderPolicy,
   services: Pick<AppOptions, 'log' | 'statistics' | 'nowMs' | 'monotonicMs'>,
 ): IdentityProvider {
-  const keys = watchKeys(
-    (signal) => (keyFile === undefined ? fetchKeys(issuer, signal) : readKeyFile(keyFile)),
-    services,
-  )
+  const load = (signal: AbortSignal) => (keyFile === undefined ? fetchKeys(issuer, signal) : readKeyFile(keyFile))
+  const keys = watchKeys(load, services)
   const options = { issuer, audience, algorithms: ALGORITHMS, requiredClaims: ['exp'], clockTolerance: LEEWAY_S }
 
   const check = async (text: string) => {

@@ -19,10 +19,7 @@ export function resourceMetadata({ provider, publicUrl }: Pick<AppOptions, 'prov
   return app.get(PATH, answer, { parse: 'none', detail: { operationId: 'resourceMetadata', hide: true } })
 }
 
-/**
- * Adds to each 401 where these metadata are (RFC 9728 §5.1), and names the scope that a JWT lacks. It stands around `fetch`, so
- * that the routes are the same without an identity provider, and only a server with one pays for it.
- */
+/** Adds to each 401 where these metadata are (RFC 9728 §5.1), and names the scope that a JWT lacks. */
 export const challengeJwts =
   (answer: Answer, publicUrl: string | undefined): Answer =>
   async (request, context) => {
