@@ -1,22 +1,20 @@
 import { describe, expect, test } from 'bun:test'
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { MIGRATIONS } from '../../src/store/sqlite/format.ts'
 import { queryAll, runSql } from '../store/sqlite/files.ts'
-import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { IS_LONG } from '../support/long.ts'
-import { startProgram } from '../support/program.ts'
 import { type Random, randomNumbers, seedsOf } from '../support/random.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
 import { ROUNDS_TIMEOUT_MS, rounds } from './rounds.ts'
-import { type SeenCall, type TraceOptions, traceCalls, traced } from './system-calls.ts'
+import { CALLS_ON_FILE, type Point, startStopped } from './stopped-command.ts'
+import { type SeenCall, type TraceOptions, traceCalls } from './system-calls.ts'
 
-/** The calls by which a program finds, opens, locks and reads a file. */
-const CALLS = ['openat', 'fcntl', 'pread64', 'statx', 'link']
 /** At so many of its calls a command is stopped. */
 const POINTS = rounds(1, Number.POSITIVE_INFINITY)
 const [SEED = 1] = seedsOf('FAULT_SEED', 1)
@@ -53,51 +51,11 @@ async function makeInputs() {
   return { path: folder.path, token, [Symbol.dispose]: folder[Symbol.dispose] }
 }
 
-/** A call: the first one, the second one … of its name. */
-interface Point {
-  readonly name: string
-  readonly count: number
-}
-
-/** Starts a command in a folder, and stops it at one of its calls on the database. The last line of its trace tells the calls. */
-function startCommand(folder: string, command: string, stopAt?: Point) {
-  const [database, trace] = [join(folder, 'plantstore.db'), join(folder, 'trace')]
-  const inject = stopAt === undefined ? [] : ['-e', `inject=${stopAt.name}:signal=SIGSTOP:when=${stopAt.count}`]
-  const under = ['strace', '-D', '-f', '-o', trace, '-P', database, '-e', `trace=${traced(CALLS)}`, ...inject]
-  const started = startProgram([...under, ...COMMAND, ...command.split(' '), '--database', database], { cwd: folder })
-  const readTrace = () => (existsSync(trace) ? readFileSync(trace, 'latin1') : '')
-  const hasEnded = () => started.child.exitCode !== null || started.child.signalCode !== null
-  return {
-    ...started,
-    /** Resolves to whether the command is stopped. Else it has ended, or listens. */
-    isStopped: () =>
-      until('the command is stopped or has ended', () => {
-        if (hasEnded() || started.stdout().includes('listening')) return { stopped: false }
-        return readTrace().includes('--- stopped by SIGSTOP ---') && { stopped: true }
-      }),
-    /** Lets it go on to its end. */
-    async finish() {
-      let isAsked = false
-      await until('it has ended', () => {
-        // Each of its threads is stopped at that call.
-        started.child.kill('SIGCONT')
-        if (!isAsked && started.stdout().includes('listening')) started.child.kill('SIGTERM')
-        isAsked ||= started.stdout().includes('listening')
-        return hasEnded()
-      })
-      return started.ended
-    },
-    /** All calls of its first thread on the database. */
-    async points(): Promise<readonly Point[]> {
-      await until('strace has seen the end', () => /exited with \d+ \+\+\+\n$/.test(readTrace()))
-      const counts = new Map<string, number>()
-      return Array.from(readTrace().matchAll(new RegExp(`^${started.child.pid} +(\\w+)\\(`, 'gm')), ([, name = '']) => {
-        const count = (counts.get(name) ?? 0) + 1
-        counts.set(name, count)
-        return { name, count }
-      })
-    },
-  }
+/** Starts a command in a folder, and stops it at one of its calls on the database. */
+const startCommand = (folder: string, command: string, stopAt?: Point) => {
+  const database = join(folder, 'plantstore.db')
+  const args = [...command.split(' '), '--database', database]
+  return startStopped(args, { cwd: folder, trace: join(folder, 'trace'), calls: CALLS_ON_FILE, file: database, stopAt })
 }
 
 /** What became of a command that was stopped at a call, and of the database that was restored meanwhile. */

@@ -1,13 +1,13 @@
-import { realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type EngineError, orUndefined } from '../errors.ts'
+import type { EngineError } from '../errors.ts'
 import type { EngineEvent } from '../observer.ts'
 import { type ConnectOptions, connect } from './connections.ts'
 import { openWriter, rowsOf } from './driver.ts'
 import { isUnshared, toOpenError } from './errors.ts'
-import { createFile, filesOpenToOthers, syncDirectory } from './files/file-system.ts'
+import { filesOpenToOthers, sizeOf, syncDirectory } from './files/file-system.ts'
 import { removeUnshared } from './files/lock.ts'
-import { databaseEmpty, databaseMissing, type InspectOptions, inspect, refuseLeftWal } from './files/preflight.ts'
+import { makeDatabase } from './files/new-database.ts'
+import { databaseEmpty, databaseMissing, type InspectOptions, inspect, refuseLeftFiles } from './files/preflight.ts'
 import { describeObjects } from './files/schema.ts'
 import type { Format } from './format.ts'
 import { migrate, requireSafeSqlite } from './migrate.ts'
@@ -35,28 +35,25 @@ export async function openEngine<All extends Writes>(
 ) {
   const { mustExist = false, durability, startThread, onEvent } = options
   const { exists, foreign } = inspect(path, format, options)
-  refuseLeftWal(path)
-  if (mustExist && !exists) throw databaseMissing(path)
-  if (mustExist && statSync(path).size === 0) throw databaseEmpty(path)
-  // SQLite could create the file too, but would not give it to the service's user. If this fails, another first start was
-  // faster, or SQLite fails next and tells why.
-  if (!exists) orUndefined(() => createFile(path))
+  refuseLeftFiles(path)
+  const isEmpty = sizeOf(path) === 0
+  if (mustExist && isEmpty) throw exists ? databaseEmpty(path) : databaseMissing(path)
+  let isMade = false
   try {
+    isMade = isEmpty && makeDatabase(path, (db) => migrate(db, path, format))
     using first = openWriter(path, durability)
     requireSafeSqlite(String(rowsOf(first, 'select sqlite_version()')[0]?.[0]))
-    const isCreated = migrate(first, path, format)
-    // The file exists now, even if the path is a link whose target was missing.
-    const madePath = realpathSync(path)
+    const isCreated = migrate(first, path, format) || isMade
     // SQLite does not sync the directory's entry of a new WAL. Without the entry a power loss would lose the whole WAL.
-    syncDirectory(dirname(madePath))
+    syncDirectory(dirname(path))
     const objects = describeObjects(foreign)
     if (objects !== '') onEvent({ level: 'warn', message: `${FOREIGN_OBJECTS}: ${objects}`, sizes: {} })
-    if (isCreated) options.onCreated?.(madePath)
-    const exposed = startThread === undefined ? [] : filesOpenToOthers(madePath)
+    if (isCreated) options.onCreated?.(path)
+    const exposed = startThread === undefined ? [] : filesOpenToOthers(path)
     if (exposed.length > 0) onEvent({ level: 'warn', message: `${EXPOSED}: chmod 600 ${exposed.join(' ')}`, sizes: {} })
-    return connect<All>(program, madePath, onFailure, options)
+    return connect<All>(program, path, onFailure, options)
   } catch (error) {
-    if (isUnshared(error)) removeUnshared(path, !exists)
+    if (isUnshared(error)) removeUnshared(path, isMade)
     throw toOpenError(error, path)
   }
 }

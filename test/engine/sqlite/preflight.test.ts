@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { cpSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { cpSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { createUser } from '../../store/fixtures.ts'
 import {
   copyAsKilled,
@@ -13,15 +14,9 @@ import {
   runSqlAndDie,
   SHM,
   snapshot,
-  WAL,
 } from '../../store/sqlite/files.ts'
 
-const PAGE_BYTES = 4096
-const SECTOR_BYTES = 512
-const JOURNAL_MAGIC = Buffer.from('d9d505f920a163d7', 'hex')
-
 const NOTES = 'create table notes (text)'
-const TEXT = 'Fern\n'.repeat(1000)
 const NO_DATABASE = /\.db is not a database\.$/
 const FOREIGN = /\.db belongs to another application: /
 const OURS = 'pragma application_id = 0x706c7374'
@@ -36,9 +31,7 @@ const REFUSED: readonly (readonly [name: string, make: (path: string) => unknown
   ['of another application, in WAL mode', (path) => makeForeign(path, 'pragma journal_mode = wal'), FOREIGN],
   ['gone, with its WAL left', (path) => leaveWal(path, rmSync), LEFT],
   ['emptied, with its WAL left', (path) => leaveWal(path, truncateSync), LEFT],
-  ['a text beside a rollback journal', withJournal((path) => writeFileSync(path, TEXT), 0), NO_DATABASE],
-  ['zeros beside a rollback journal of a file that had pages before', withJournal(makeZeros, 1), NO_DATABASE],
-  ['foreign, beside a rollback journal', withJournal((path) => makeForeign(path, SAYS_ITS_NAME), 0), FOREIGN],
+  ['gone, with its journal left', (path) => leaveJournal(path, rmSync), /-journal would be taken for a part of /],
 ]
 
 /** Refused databases with a WAL. SQLite creates the WAL-index beside a WAL to read it. */
@@ -95,10 +88,9 @@ describe('a database that only looks foreign or damaged opens', () => {
 
   test.each<[string, (path: string) => unknown]>([
     ['is empty', (path) => writeFileSync(path, '')],
-    ['has no tables, because another first start has just created it', makePage],
-    ['lost its first write in a power loss', withJournal(makeZeros, 0)],
-    ['has its first write, which a power loss kept from its commit', withJournal(makePage, 0)],
-    ['has its first write and a new WAL, after a power loss', withJournal(makePageAndWal, 0)],
+    ['was emptied, with its journal left', (path) => leaveJournal(path, truncateSync)],
+    ['is a link to a link to nothing', linkTwice],
+    ['has no tables', (path) => runSql(path, 'pragma journal_mode = wal')],
   ])('if it %s', async (_, make) => {
     using files = makeDatabaseFolder()
     await make(files.path)
@@ -138,32 +130,17 @@ function leaveWal(path: string, take: (path: string) => void): void {
   take(path)
 }
 
+/** Makes a database with a journal as a kill in the middle of a write leaves it, and takes the database away. */
+async function leaveJournal(path: string, take: (path: string) => void): Promise<void> {
+  await makeDatabase(path)
+  interruptWrite(path)
+  take(path)
+}
+
+function linkTwice(path: string): void {
+  symlinkSync('second', path)
+  symlinkSync('./nothing.db', join(dirname(path), 'second'))
+}
+
 const makeForeign = (path: string, ...statements: readonly string[]): void =>
   runSql(path, ...statements, NOTES, "insert into notes values ('hello')")
-
-function makeZeros(path: string): void {
-  writeFileSync(path, new Uint8Array(PAGE_BYTES))
-}
-
-const makePage = (path: string): void => runSql(path, 'pragma journal_mode = wal')
-
-function makePageAndWal(path: string): void {
-  makePage(path)
-  writeFileSync(path + WAL, new Uint8Array(32))
-}
-
-/**
- * Makes a file with a rollback journal without pages, of a database that had so many pages before
- * (https://sqlite.org/fileformat.html#the_rollback_journal).
- */
-function withJournal(make: (path: string) => unknown, pagesBefore: number) {
-  const journal = Buffer.alloc(SECTOR_BYTES)
-  JOURNAL_MAGIC.copy(journal)
-  journal.writeUInt32BE(pagesBefore, 16)
-  journal.writeUInt32BE(SECTOR_BYTES, 20)
-  journal.writeUInt32BE(PAGE_BYTES, 24)
-  return async (path: string): Promise<void> => {
-    await make(path)
-    writeFileSync(`${path}-journal`, journal)
-  }
-}

@@ -80,29 +80,32 @@ export function readEvents(trace: string, folder: string) {
     events.push(...eventsOf(call, files))
   }
   events.sort((a, b) => a.at - b.at)
-  return { events, nameOf: files.firstNameOf }
+  return { events, nameOf: files.lastNameOf }
 }
 
 type Names = ReturnType<typeof namesIn>
 
 function namesIn(folder: string) {
   const ids = new Map<string, FileId>()
-  const firstNames: string[] = []
+  const lastNames: string[] = []
   return {
     folder,
     /** The name of a file in the folder; `undefined` if the file is elsewhere. */
     nameOf: (path: string): string | undefined =>
       path.startsWith(`${folder}/`) && !path.includes('-shm') ? path.slice(folder.length + 1) : undefined,
     find: (name: string): FileId | undefined => ids.get(name),
-    create: (name: string): FileId => firstNames.push(name) - 1,
+    create: (name: string): FileId => lastNames.push(name) - 1,
     relink(entries: Relinked['entries']): void {
       for (const [name, file] of entries) {
         if (file === undefined) ids.delete(name)
-        else ids.set(name, file)
+        else {
+          ids.set(name, file)
+          lastNames[file] = name
+        }
       }
     },
-    /** The name with which a file was made. */
-    firstNameOf: (file: FileId): string | undefined => firstNames[file],
+    /** The last name that a file has got. */
+    lastNameOf: (file: FileId): string | undefined => lastNames[file],
   }
 }
 

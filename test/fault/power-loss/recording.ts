@@ -32,7 +32,7 @@ const largePlantOf = (id: number) => ({ id, name: `${id} ${'Monstera '.repeat((i
 /** The events in the folder of a database. */
 export interface Recording {
   readonly events: readonly Event[]
-  /** The first name of a file. */
+  /** The last name of a file. */
   readonly nameOf: (file: FileId) => string | undefined
 }
 

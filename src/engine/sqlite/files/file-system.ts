@@ -1,18 +1,26 @@
 import * as fs from 'node:fs'
-import { dirname, resolve } from 'node:path'
-import { codeOf } from '../../errors.ts'
+import { basename, dirname, join, resolve } from 'node:path'
+import { codeOf, orUndefined } from '../../errors.ts'
 
 /** The size of a file in bytes. 0 if there is no file. */
 export const sizeOf = (path: string): number => fs.statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
+/** The most links that Linux follows (path_resolution(7)). */
+const LINKS_MAX = 40
+
 /**
- * The absolute path of a file without links, because SQLite puts its other files beside the file itself and not beside a link.
- * A link to a pipe, like /dev/stdout, leads to no path: what is neither file nor directory keeps its name.
+ * The absolute path of a file without links, be it missing, because SQLite puts its other files beside the file itself and not
+ * beside a link. A link like /dev/stdout may lead to a pipe or a deleted file, which has no path, so it keeps its name.
  */
-export function realPath(path: string): string {
-  if (!fs.existsSync(path)) return resolve(path)
-  const found = fs.statSync(path)
-  return found.isFile() || found.isDirectory() ? fs.realpathSync(path) : resolve(path)
+export function realPath(path: string, links = LINKS_MAX): string {
+  if (fs.existsSync(path)) {
+    const found = fs.statSync(path)
+    const hasPath = found.isFile() || found.isDirectory()
+    return (hasPath ? orUndefined(() => fs.realpathSync(path)) : undefined) ?? resolve(path)
+  }
+  const folder = realPath(dirname(path), links)
+  const target = links > 0 ? orUndefined(() => fs.readlinkSync(path)) : undefined
+  return target === undefined ? join(folder, basename(path)) : realPath(resolve(folder, target), links - 1)
 }
 
 /**
@@ -39,7 +47,7 @@ export const filesOpenToOthers = (path: string): string[] =>
   })
 
 /** Opens a file, passes its descriptor to `use`, and closes it. Only the owner of a new file may read and write it. */
-export function withFile<T>(path: string, flags: 'r' | 'wx', use: (file: number) => T): T {
+export function withFile<T>(path: string, flags: 'r' | 'a' | 'wx', use: (file: number) => T): T {
   const file = fs.openSync(path, flags, 0o600)
   try {
     return use(file)

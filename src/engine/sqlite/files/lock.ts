@@ -1,10 +1,10 @@
 import type { Database } from 'bun:sqlite'
-import { rmSync, statSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { EngineError, orUndefined, storeUnusable } from '../../errors.ts'
 import { openLocked, rowsOf } from '../driver.ts'
 import { isLocked, toOpenError } from '../errors.ts'
-import { syncDirectory } from './file-system.ts'
+import { sizeOf, syncDirectory } from './file-system.ts'
 
 /**
  * Locks a database: no other process has it open, or can use it until the connection is closed. Throws `store_unusable`, with
@@ -17,10 +17,10 @@ export function lockAlone(path: string, advice = 'end it'): Database {
     db.run('pragma locking_mode = exclusive')
     db.run('pragma synchronous = full')
     db.run('pragma fullfsync = 1')
-    // This writes the first page of an empty file, whose journal would outlive a kill and look like that of another database.
-    if (statSync(path).size === 0) db.run('pragma journal_mode = memory')
+    // The transaction begins the first page of an empty file, whose journal would outlive a kill.
+    if (sizeOf(path) === 0) db.run('pragma journal_mode = memory')
     db.run('begin exclusive')
-    db.run('commit')
+    db.run('rollback')
   }
   try {
     return openLocked(path, { readwrite: true, create: false, safeIntegers: true, strict: true }, lock, 0)
@@ -28,6 +28,23 @@ export function lockAlone(path: string, advice = 'end it'): Database {
     if (isLocked(error)) throw storeUnusable(`The database ${path} is open in another process: ${advice}.`, error)
     throw toOpenError(error, path)
   }
+}
+
+/**
+ * Locks an empty file until the connection is closed, so that nobody else replaces it. Waits for a process that does. Returns
+ * `undefined` if the file has content.
+ */
+export function lockEmpty(path: string): Database | undefined {
+  // An exclusive lock would keep its shared part when it fails, so that two processes would wait for each other.
+  const lock = (db: Database) => {
+    if (sizeOf(path) > 0) return
+    db.run('pragma journal_mode = memory')
+    db.run('begin immediate')
+  }
+  const db = openLocked(path, { readwrite: true, create: false }, lock)
+  if (db.inTransaction) return db
+  db.close(true)
+  return undefined
 }
 
 /** Whether another process has a database open. A file that is no database is not open. */

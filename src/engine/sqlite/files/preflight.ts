@@ -8,7 +8,7 @@ import { cannotOpen, toOpenError } from '../errors.ts'
 import type { Format } from '../format.ts'
 import { pragmaNumber } from '../migrate.ts'
 import { sizeOf } from './file-system.ts'
-import { isHalfMade, readHeader } from './header.ts'
+import { readHeader } from './header.ts'
 import { describeOtherName } from './other-names.ts'
 import { type Definition, refuseChangedSchema } from './schema.ts'
 
@@ -43,10 +43,9 @@ export function inspect(path: string, format: Format, { isReader = false, onOthe
   const otherName = file && describeOtherName(path)
   if (otherName !== undefined && onOtherName === undefined) throw storeUnusable(otherName)
   if (otherName !== undefined) onOtherName?.(otherName)
-  // SQLite leaves an empty file if it is stopped before its first write, and empties a half-made one.
-  if (sizeOf(path) === 0 || isHalfMade(path)) return { exists: file !== undefined, foreign: [] }
+  if (sizeOf(path) === 0) return { exists: file !== undefined, foreign: [] }
   refuseForeignHeader('database', path, format)
-  // A new file has a journal while its first start makes the schema.
+  // A database of another program may come without WAL mode, and has a journal while its first start brings it into that.
   const openInUse = () => openReader(path, { recovers: sizeOf(`${path}-journal`) > 0 })
   return {
     exists: true,
@@ -56,10 +55,11 @@ export function inspect(path: string, format: Format, { isReader = false, onOthe
 }
 
 /**
- * Refuses a path whose database is missing or empty if its WAL is still there. The WAL may hold the latest acknowledged writes,
- * and SQLite would delete it with the first new database at the path.
+ * Refuses a path whose database is missing or empty if its WAL is still there, which may hold the latest acknowledged writes.
+ * Also refuses a path that has a journal alone. SQLite would take either for a part of a new database.
  */
-export function refuseLeftWal(path: string): void {
+export function refuseLeftFiles(path: string): void {
+  if (sizeOf(`${path}-journal`) > 0 && !existsSync(path)) refuseSideFiles(path)
   // The WAL first, because another first start creates it after the database.
   if (sizeOf(`${path}-wal`) <= WAL_HEADER_BYTES || sizeOf(path) !== 0) return
   throw storeUnusable(
@@ -153,7 +153,7 @@ function refuseUnusablePath(path: string, isReader: boolean): string | undefined
 const READ_ONLY =
   'is on a read-only file system: allow it by ReadWritePaths= of the systemd unit. To only read the database, copy it with its -wal file first'
 
-/** Inspects the schema by a connection that cannot write. A file without tables is one that another start has just created. */
+/** Inspects the schema by a connection that cannot write. A database without tables belongs to nobody. */
 function inspectSchema(role: FileRole, path: string, format: Format, open: (path: string) => Database) {
   const known = format.migrations.length
   try {

@@ -6,11 +6,11 @@ import { openLocked, rowsOf } from '../driver.ts'
 import { isDamage, isLocked, isOutOfSpace, isUnshared, toOpenError } from '../errors.ts'
 import { fileIdentity } from '../files/file-system.ts'
 import { lockAlone, removeSideFiles, removeUnshared } from '../files/lock.ts'
+import { createDatabase, ENTER_WAL_MODE, type NewDatabase } from '../files/new-database.ts'
 import { databaseEmpty, inspect, refuseSideFiles, requireResting } from '../files/preflight.ts'
 import { BACKUP_OF, type Definition, describeObjects, refuseChangedSchema } from '../files/schema.ts'
 import type { Counts, Format } from '../format.ts'
 import { findProblems, pragmaNumber } from '../migrate.ts'
-import { createDatabase, ENTER_WAL_MODE, type NewDatabase } from './new-database.ts'
 
 /** Cloning so many rows takes a few milliseconds. After each batch, signals are handled. */
 const BATCH_ROWS = 20_000
@@ -51,7 +51,7 @@ export async function cloneDatabase<C extends Counts>(source: Source<C>, target:
   return await withClone(source, target, options, ({ db, cloned, place }) => {
     if (source.role === 'backup') db.run(ENTER_WAL_MODE)
     if (replaced !== undefined) removeSideFiles(replaced)
-    place(replaced !== undefined)
+    if (!place(replaced !== undefined)) throw targetExists(target)
     return { ...cloned, path: target, bytes: statSync(target).size }
   })
 }
@@ -191,7 +191,6 @@ function toCloneError<C extends Counts>(error: unknown, source: Source<C>, targe
   const isOfSource = isDamage(error) || isLocked(error) || isUnshared(error) || codeOf(error) === 'SQLITE_CANTOPEN'
   if (isUnshared(error)) removeUnshared(source.path)
   if (isOfSource) return toOpenError(error, source.path, source.role)
-  if (codeOf(error) === 'EEXIST') return targetExists(target)
   // Neither an `EngineError` nor the reason of a signal has a code.
   if (!(error instanceof Error && codeOf(error) !== '')) return error
   const reason = isOutOfSpace(error) ? 'there is no space: make room' : error.message

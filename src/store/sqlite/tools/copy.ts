@@ -1,12 +1,11 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
-import { codeOf } from '../../../domain/error.ts'
 import { fileDamaged } from '../../../engine/errors.ts'
 import { insertInto, openReader } from '../../../engine/sqlite/driver.ts'
 import { isOfSqlite, toOpenError } from '../../../engine/sqlite/errors.ts'
 import { lockAlone } from '../../../engine/sqlite/files/lock.ts'
+import { createDatabase, ENTER_WAL_MODE } from '../../../engine/sqlite/files/new-database.ts'
 import { inspect, refuseSideFiles } from '../../../engine/sqlite/files/preflight.ts'
 import { findProblems, migrate } from '../../../engine/sqlite/migrate.ts'
-import { createDatabase, ENTER_WAL_MODE } from '../../../engine/sqlite/tools/new-database.ts'
 import { fromEngine, storeUnusable } from '../../errors.ts'
 import { COLUMNS } from '../../tables.ts'
 import type { Source, Target } from '../../tools/contents.ts'
@@ -35,10 +34,9 @@ export async function fillSqlite<T>(path: string, fill: (target: Target) => Prom
     using created = createDatabase(path)
     migrate(created.db, path, PLANT_FORMAT)
     const result = await fill(targetOf(created.db, created.path))
-    created.place(false)
+    if (!created.place(false)) throw targetExists(path)
     return result
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') throw targetExists(path)
     // The other store may have failed, or a signal has come.
     throw fromEngine(isOfSqlite(error) ? toOpenError(error, path) : error)
   }

@@ -6,6 +6,7 @@ import { openImmutable, openReader, openWriter, rowsOf } from '../../../engine/s
 import { isOutOfSpace, isUnshared, toOpenError } from '../../../engine/sqlite/errors.ts'
 import { realPath, sizeOf, syncDirectory } from '../../../engine/sqlite/files/file-system.ts'
 import { isOpenElsewhere, removeUnshared } from '../../../engine/sqlite/files/lock.ts'
+import { withoutTime } from '../../../engine/sqlite/files/other-names.ts'
 import {
   databaseEmpty,
   databaseMissing,
@@ -16,7 +17,6 @@ import {
 import { BACKUP_OF } from '../../../engine/sqlite/files/schema.ts'
 import { pragmaNumber } from '../../../engine/sqlite/migrate.ts'
 import { cloneDatabase, withClone } from '../../../engine/sqlite/tools/clone-database.ts'
-import { withoutTime } from '../../../engine/sqlite/tools/new-database.ts'
 import type { FileStatus, FileTools, OpenOptions } from '../../engine.ts'
 import { fromEngine, throwFromEngine } from '../../errors.ts'
 import { toAppError } from '../errors.ts'

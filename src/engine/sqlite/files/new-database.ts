@@ -1,12 +1,23 @@
 import { constants, type Database } from 'bun:sqlite'
-import { linkSync, lstatSync, readdirSync, renameSync, rmSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { linkSync, renameSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { codeOf, EngineError } from '../../errors.ts'
 import { LOCK_MAX_WAIT_MS } from '../../group-queue.ts'
 import { openDatabase } from '../driver.ts'
-import { createFile, syncDirectory, withFile } from '../files/file-system.ts'
-import { isOpenElsewhere } from '../files/lock.ts'
-import { PARTIAL, PARTIAL_NAME } from '../files/other-names.ts'
+import { createFile, syncDirectory, withFile } from './file-system.ts'
+import { lockEmpty } from './lock.ts'
+import { PARTIAL, removeLeftovers } from './other-names.ts'
+
+/**
+ * Makes a database for servers at a path where no file is, or an empty one. `fill` makes its content. Returns `false` if another
+ * process was faster. The caller syncs the directory.
+ */
+export function makeDatabase(path: string, fill: (db: Database) => void): boolean {
+  using made = createDatabase(path)
+  fill(made.db)
+  made.db.run(ENTER_WAL_MODE)
+  return renameToNew(made.path, path)
+}
 
 /** A database that is being made beside its final path. `dispose` closes it, and deletes it unless it has its final path. */
 export type NewDatabase = ReturnType<typeof createDatabase>
@@ -27,12 +38,13 @@ export function createDatabase(target: string) {
   return {
     db,
     path,
-    /** Gives it its final path, durably. Unless it replaces a file, it throws as `renameToNew` does. */
-    place(replaces: boolean): void {
+    /** Gives it its final path, durably. Returns `false` if it replaces no file and `renameToNew` finds one. */
+    place(replaces: boolean): boolean {
       if (replaces) renameSync(path, target)
-      else renameToNew(path, target)
+      else if (!renameToNew(path, target)) return false
       try {
         syncDirectory(dirname(target))
+        return true
       } catch (cause) {
         const reason = cause instanceof Error ? cause.message : cause
         const problem = 'a loss of power may undo that, because its directory could not be synced'
@@ -62,40 +74,19 @@ function openUnfinished(path: string): Database {
 }
 
 /**
- * Renames a file. Throws an error with the code `EEXIST` if a file has the new name, which `link` refuses and `rename` would
- * replace. If `link` fails for another reason, the file system may have no links. Then an empty file takes the name first, and a
- * kill in between leaves that empty file.
+ * Renames a file, and replaces none but an empty one. Returns `false` if a file with content has the new name. A process that
+ * replaces an empty file locks it, because `rename` would also replace what another process has just put there.
  */
-export function renameToNew(from: string, to: string): void {
+export function renameToNew(from: string, to: string): boolean {
   try {
     linkSync(from, to)
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') throw error
-    withFile(to, 'wx', () => {})
-    renameSync(from, to)
+    // The file system may have no links. Then an empty file takes the name first, and a kill in between leaves that.
+    if (codeOf(error) !== 'EEXIST') withFile(to, 'a', () => {})
+    using empty = lockEmpty(to)
+    if (empty !== undefined) renameSync(from, to)
+    return empty !== undefined
   }
   rmSync(from, { force: true })
-}
-
-/** The name of a file, with a dash instead of the time if `backupIn` gave it a time. */
-export const withoutTime = (name: string): string => name.replace(/\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db$/, '-')
-
-/** A file of less than this age may have a live process that has not locked it yet. */
-const YOUNG_MS = 10_000
-
-/** Removes the unfinished databases of the same target, be it of another time, that killed processes of this program left. */
-function removeLeftovers(target: string): void {
-  for (const name of readdirSync(dirname(target))) {
-    const [, final = ''] = PARTIAL_NAME.exec(name) ?? []
-    const path = join(dirname(target), name)
-    if (withoutTime(final) === withoutTime(basename(target)) && isLeftover(path)) rmSync(path, { force: true })
-  }
-}
-
-/** Whether no process makes a database in this file any more. A live process has locked the file, unless the file is young. */
-function isLeftover(path: string): boolean {
-  const found = lstatSync(path, { throwIfNoEntry: false })
-  if (found?.isFile() !== true) return false
-  // A file that also has its final name is finished, and another process may use it.
-  return found.nlink > 1 || (Date.now() - found.mtimeMs >= YOUNG_MS && !isOpenElsewhere(path))
+  return true
 }
