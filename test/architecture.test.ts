@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { relative, resolve } from 'node:path'
 import { Glob, type ImportKind, Transpiler } from 'bun'
+import { FUNCTION, nodesOf } from './calls/instrument.ts'
 import { runProgram } from './support/program.ts'
 
 const SRC = resolve(import.meta.dir, '../src')
@@ -33,6 +34,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** What is started, and not imported: the process, its threads, and the script of the page. */
 const PAGE = 'http/page/browser/'
 const ENTRY_POINTS = ['cli/serve/http-thread.ts', `${PAGE}main.tsx`, 'main.ts', 'store/sqlite/writer-thread.ts']
+
+const FUNCTION_LINES_MAX = 60
+const COLUMNS_MAX = 130
+/** What may stand beside a text in a line that is longer. */
+const TEXT_LINE_COLUMNS = 60
 
 interface Import {
   readonly from: string
@@ -182,6 +188,18 @@ describe('the house', () => {
     expect(found.filter((file) => !allowed.some((prefix) => file.startsWith(prefix)))).toEqual([])
   })
 
+  test('has no function of over 60 lines, and no line of over 130 columns but for a text', () => {
+    const long = sources.flatMap(({ file, text }) => {
+      const lines = text.split('\n').flatMap((line, index) => {
+        const isText = line.replace(/(['"`]).*\1/, '').length <= TEXT_LINE_COLUMNS
+        return line.length > COLUMNS_MAX && !isText ? [`${file}:${index + 1} has ${line.length} columns`] : []
+      })
+      return [...lines, ...longFunctions(file, text)]
+    })
+
+    expect(long).toEqual([])
+  })
+
   test('importing a module does nothing', async () => {
     const modules = files.filter((file) => !ENTRY_POINTS.includes(file) && !file.startsWith(PAGE))
     const script = modules.map((file) => `await import(${JSON.stringify(resolve(SRC, file))})`).join('\n')
@@ -211,3 +229,10 @@ test.each([
 /** The code alone; what the transpiler drops is comments and types. It would run macros. */
 const withoutComments = ({ file, text }: Source): string =>
   new Transpiler({ loader: loaderOf(file) }).transformSync(text.replaceAll(" with { type: 'macro' }", ''))
+
+/** The functions of a file that have too many lines. */
+const longFunctions = (file: string, text: string): readonly string[] =>
+  nodesOf(text).flatMap(({ type, loc }) => {
+    const lines = loc.end.line - loc.start.line + 1
+    return FUNCTION.test(type) && lines > FUNCTION_LINES_MAX ? [`${file}:${loc.start.line} has ${lines} lines`] : []
+  })

@@ -12,8 +12,8 @@ const JSON_NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 export const parseInt64Decimal = (text: string): bigint | undefined => (DECIMAL.test(text) ? toInt64(text) : undefined)
 
 /**
- * Reads a JSON number (RFC 8259 §6) as the int64 that the number is exactly equal to: `5`, `5.0` and `50e-1` are all 5. Returns `undefined`
- * for a fraction, for a number past int64 and for any other text. Takes linear time, whatever the exponent.
+ * Reads a JSON number (RFC 8259 §6) as the int64 that the number is exactly equal to: `5`, `5.0` and `50e-1` are all 5. Returns
+ * `undefined` for a fraction, for a number past int64 and for any other text. Takes linear time, whatever the exponent.
  */
 export function parseInt64JsonNumber(source: string): bigint | undefined {
   if (DECIMAL.test(source)) return toInt64(source)

@@ -7,8 +7,9 @@ import { isOptional, NEW_PLANT_FIELDS, NewPlant } from './plant.ts'
 export const JSON_DEPTH_MAX = 64
 
 /**
- * Parses JSON in UTF-8 (RFC 8259) as `JSON.parse` does, except that an `id` of the outermost object becomes a bigint if it is exactly an
- * int64. Throws `body_not_json` if the bytes are not JSON, start with a BOM, or are nested deeper than `JSON_DEPTH_MAX`.
+ * Parses JSON in UTF-8 (RFC 8259) as `JSON.parse` does, except that an `id` of the outermost object becomes a bigint if it is
+ * exactly an int64. Throws `body_not_json` if the bytes are not JSON, start with a BOM, or are nested deeper than
+ * `JSON_DEPTH_MAX`.
  */
 export function parseJson(bytes: Uint8Array): unknown {
   try {
@@ -49,8 +50,9 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const INEXACT = /\d(?:[.eE]|\d{15})/
 
 /**
- * Finds the text of the last number that is the `id` of the outermost object. `JSON.parse` rounds numbers, and tells their digits only to
- * a reviver, which it calls for every value. A text that is not JSON gives any result, because `JSON.parse` refuses the text afterwards.
+ * Finds the text of the last number that is the `id` of the outermost object. `JSON.parse` rounds numbers, and tells their
+ * digits only to a reviver, which it calls for every value. A text that is not JSON gives any result, because `JSON.parse`
+ * refuses the text afterwards.
  */
 function findIdSource(text: string): string {
   let depth = 0

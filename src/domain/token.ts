@@ -60,8 +60,9 @@ export interface Token {
 }
 
 /**
- * The accepted token of a request. The server changes `lastUsedAtMs` at once when the token is used, and stores it later. A JWT of an
- * identity provider is not stored: it has no id but a subject, and may have no scope. Its user is `NOBODY` before the first plant.
+ * The accepted token of a request. The server changes `lastUsedAtMs` at once when the token is used, and stores it later. A JWT
+ * of an identity provider is not stored: it has no id but a subject, and may have no scope. Its user is `NOBODY` before the
+ * first plant.
  */
 export interface Caller extends Pick<Token, 'userId' | 'userName' | 'expiresAtMs' | 'userBlockedAtMs'> {
   readonly id?: TokenId
@@ -71,7 +72,7 @@ export interface Caller extends Pick<Token, 'userId' | 'userName' | 'expiresAtMs
   lastUsedAtMs?: Token['lastUsedAtMs']
 }
 
-/** The state of a token at a time. Only an `active` one gives access. If several states apply, it is the one that lasts longest. */
+/** The state of a token at a time. Only an `active` one gives access. If several apply, it is the one that lasts longest. */
 export function tokenState(token: Caller, nowMs: number): 'active' | 'blocked' | 'expired' | 'revoked' {
   if (token.revokedAtMs !== undefined) return 'revoked'
   if (token.expiresAtMs !== undefined && token.expiresAtMs <= nowMs) return 'expired'

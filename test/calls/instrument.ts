@@ -37,7 +37,7 @@ export interface Node {
   readonly type: string
   readonly start: number
   readonly end: number
-  readonly loc: { readonly start: { readonly line: number } }
+  readonly loc: Readonly<Record<'start' | 'end', { readonly line: number }>>
   readonly body?: unknown
 }
 
@@ -46,7 +46,7 @@ const SYNTAX: ParserOptions = {
   sourceType: 'module',
   plugins: ['typescript', 'jsx', 'explicitResourceManagement'],
 }
-const FUNCTION = /^(?:Function(?:Declaration|Expression)|ArrowFunctionExpression|(?:Object|Class)Method)$/
+export const FUNCTION = /^(?:Function(?:Declaration|Expression)|ArrowFunctionExpression|(?:Object|Class)Method)$/
 
 /** Adds a call at the entry of each function of a file. */
 export function instrument(text: string, file: string): string {
