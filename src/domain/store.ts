@@ -53,8 +53,15 @@ export type FoundUser = Pick<User, 'blockedAtMs'> & { readonly id: UserId }
  */
 export type PlantCondition = 'some' | 'none' | ((stored: Plant | undefined) => boolean)
 
-/** Whose plant it is: a user's, or that of a user who may not exist yet. */
-export type PlantOwner = UserId | Pick<User, 'name' | 'createdAtMs'>
+/** Somebody whom an identity provider knows. `id` is that of the user when the JWT was checked, or `NOBODY`. */
+export type ProviderUser = Pick<User, 'name' | 'createdAtMs'> & { readonly id: UserId }
+
+/**
+ * Whose plant a write is about: a user's, or that of somebody whose user may be missing. If there is no user with the `id` of a
+ * `ProviderUser`, a write that may make the plant is one of the user with the name. It stores a missing user in the same transaction,
+ * and rejects with `token_invalid` for a blocked one.
+ */
+export type PlantOwner = UserId | ProviderUser
 
 /** A token to store. `hash` has 32 bytes. `userName` becomes a user if there is no user of that name. */
 export interface NewToken extends Pick<Token, 'userName' | 'scope' | 'label' | 'createdAtMs' | 'expiresAtMs'> {
@@ -112,20 +119,18 @@ export const PAGE_TEXT_LENGTH = 256 * 1024
  */
 export interface Store {
   /**
-   * Stores a plant. Rejects with `plant_exists` if the user has that id, with `token_invalid` if the user is gone, and with
+   * Stores a plant. Rejects with `plant_exists` if the owner has that id, with `token_invalid` if the user is gone, and with
    * `quota_exceeded` if the user has as many plants as the store allows. Any processes with the same quota together never exceed it.
    */
-  createPlant(user: UserId, plant: NewPlant): Promise<void>
-  /** As `createPlant` for the user with a name. It stores a missing user in the same transaction, and rejects with `token_invalid` for a blocked one. */
-  createFirstPlant(user: Pick<User, 'name' | 'createdAtMs'>, plant: NewPlant): Promise<void>
+  createPlant(owner: PlantOwner, plant: NewPlant): Promise<void>
   /** The user's plants of a range, as one page. The page ends early with the plant that brings its text to `PAGE_TEXT_LENGTH`. */
   listPlants(user: UserId, range: PlantRange): Promise<PlantPage>
   /** A plant of the user. Rejects with `plant_not_found`. */
   getPlant(user: UserId, id: bigint): Promise<Plant>
   /**
    * Replaces a plant as a whole, or makes it. Resolves to whether it made the plant. Rejects with `precondition_failed` if `condition`
-   * does not hold for what it would replace. A put that would make a plant rejects as `createPlant` does, but never with
-   * `plant_exists`. It stores a missing owner with a name in the same transaction, and rejects with `token_invalid` for a blocked one.
+   * does not hold for what it would replace. A put that would make a plant stores a missing user and rejects as `createPlant` does,
+   * but never with `plant_exists`.
    */
   putPlant(owner: PlantOwner, plant: NewPlant, condition?: PlantCondition): Promise<boolean>
   /**

@@ -2,8 +2,8 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { AppError } from '../domain/error.ts'
 import { FIELDS_IN_WORDS, ListedPlant, NewPlant, Plant, plantJson, toPlant } from '../domain/plant.ts'
-import { OTHERS_SEEN_WITHIN_MS, type PlantOwner } from '../domain/store.ts'
-import { type Caller, NOBODY } from '../domain/token.ts'
+import { OTHERS_SEEN_WITHIN_MS } from '../domain/store.ts'
+import type { Caller } from '../domain/token.ts'
 import { CREATED, ErrorBody, respond, SUCCESS } from './answers.ts'
 import { authentication, requireWrite } from './authentication.ts'
 import { readNewPlant } from './body.ts'
@@ -32,22 +32,12 @@ export const plants = (services: Services) => {
     const isSlow = monotonicMs() - acceptedMs >= OTHERS_SEEN_WITHIN_MS
     const { userId, userName: name, subject, scope } = isSlow ? await tokens.readAgain(request, caller) : caller
     if (isSlow) requireWrite({ caller: { scope } })
-    let owner: PlantOwner = userId
-    for (;;) {
-      if (owner === NOBODY) owner = { name, createdAtMs: nowMs() }
-      try {
-        let isMade = false
-        if (id !== undefined) isMade = await store.putPlant(owner, plant, conditionOf(request))
-        else if (typeof owner === 'number') await store.createPlant(owner, plant)
-        else await store.createFirstPlant(owner, plant)
-        return respond(plantJson(toPlant(plant)), isMade ? CREATED : SUCCESS)
-      } catch (error) {
-        const hasNoUser = error instanceof AppError && error.kind === 'token_invalid' && typeof owner === 'number'
-        // The user of a JWT is there from the first plant on, and until `user delete`.
-        if (!hasNoUser || subject === undefined) throw error
-        owner = NOBODY
-      }
-    }
+    // The store makes the user of a JWT with the first plant, and again after a `user delete`.
+    const owner = subject === undefined ? userId : { id: userId, name, createdAtMs: nowMs() }
+    let isMade = false
+    if (id === undefined) await store.createPlant(owner, plant)
+    else isMade = await store.putPlant(owner, plant, conditionOf(request))
+    return respond(plantJson(toPlant(plant)), isMade ? CREATED : SUCCESS)
   }
   return (
     new Elysia({ name: 'plants' })

@@ -321,11 +321,9 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
       if (name === 'Ivy') await store.deleteUser(providerUserName(issuer.issuer, 'ada'))
     }
     const overrideStore = (store: Store): Partial<Store> => ({
-      createPlant: (user, plant) => deleteFirst(store, plant).then(() => store.createPlant(user, plant)),
+      createPlant: (owner, plant) => deleteFirst(store, plant).then(() => store.createPlant(owner, plant)),
       putPlant: (owner, plant, condition) =>
-        (typeof owner === 'number' ? deleteFirst(store, plant) : Promise.resolve()).then(() =>
-          store.putPlant(owner, plant, condition),
-        ),
+        deleteFirst(store, plant).then(() => store.putPlant(owner, plant, condition)),
     })
     await using service = await startAt(issuer, { overrideStore })
     await service.create({ id: 1, name: 'Fern' }, { token })

@@ -7,12 +7,13 @@ import {
   type NewToken,
   PAGE_TEXT_LENGTH,
   type PlantOwner,
+  type ProviderUser,
   type Store,
 } from '../../domain/store.ts'
 import { NOBODY, type UserId } from '../../domain/token.ts'
 import { queueGroups, type WriteResults } from '../../engine/group-queue.ts'
 import { throwFromEngine } from '../errors.ts'
-import { deleteIf, mayMake, takePage, writeIf } from '../rows.ts'
+import { byIdOrName, deleteIf, type Expected, mayMake, takePage, writeIf } from '../rows.ts'
 import { FIELD_COLUMNS } from '../tables.ts'
 import type { Connections } from './connections.ts'
 import type { Query } from './driver.ts'
@@ -48,7 +49,7 @@ export function plants({ read, writePlant, changeTokens, quotaPlants, observer }
   const idOf = async (owner: PlantOwner): Promise<UserId> =>
     typeof owner === 'number' ? owner : ((await findUser(read, owner.name))?.id ?? NOBODY)
   /** The id of the user with a name. A missing user is stored with the plant: then it is `undefined`. */
-  const makeUser = async ({ name, createdAtMs }: Exclude<PlantOwner, UserId>, { id, ...plant }: NewPlant) => {
+  const makeUser = async ({ name, createdAtMs }: ProviderUser, { id, ...plant }: NewPlant) => {
     const values = valuesOf(plant)
     const content = { userName: name, createdAtMs, row: [id, ...values] }
     const making = () =>
@@ -59,15 +60,14 @@ export function plants({ read, writePlant, changeTokens, quotaPlants, observer }
     if (user?.blockedAtMs !== undefined) throw new AppError('token_invalid')
     return user?.id
   }
-  const createPlant = async (user: UserId, plant: NewPlant) =>
-    void (await writePlant({ kind: 'create', user, id: plant.id, values: valuesOf(plant), expected: 'none' }))
+  const write = async (kind: 'create' | 'put', owner: PlantOwner, plant: NewPlant, expected: Expected) => {
+    // At once for a user's id, so that writes keep their order.
+    const isNamed = typeof owner !== 'number'
+    const user = isNamed ? await (mayMake(expected) ? makeUser(owner, plant) : idOf(owner)) : owner
+    return user === undefined || writePlant({ kind, user, id: plant.id, values: valuesOf(plant), expected })
+  }
   return {
-    createPlant,
-
-    async createFirstPlant(owner, plant) {
-      const user = await makeUser(owner, plant)
-      if (user !== undefined) await createPlant(user, plant)
-    },
+    createPlant: byIdOrName(async (owner, plant) => void (await write('create', owner, plant, 'none'))),
 
     async listPlants(user, { after, limit }) {
       if (after === INT64_MAX) return EMPTY_PAGE
@@ -86,19 +86,13 @@ export function plants({ read, writePlant, changeTokens, quotaPlants, observer }
         async (expected) => void (await writePlant({ kind: 'delete', user, id, expected })),
       ),
 
-    putPlant: (owner, plant, condition) =>
+    putPlant: byIdOrName((owner, plant, condition) =>
       writeIf(
         condition,
         async () => getPlant(await idOf(owner), plant.id),
-        async (expected) => {
-          // At once for a user's id, so that writes keep their order.
-          const isNamed = typeof owner !== 'number'
-          const user = isNamed ? await (mayMake(expected) ? makeUser(owner, plant) : idOf(owner)) : owner
-          return (
-            user === undefined || writePlant({ kind: 'put', user, id: plant.id, values: valuesOf(plant), expected })
-          )
-        },
+        (expected) => write('put', owner, plant, expected),
       ),
+    ),
 
     // Other processes change plants unnoticed. So there is no version, and lists are not cached.
     plantsVersion: () => undefined,

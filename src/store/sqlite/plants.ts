@@ -3,7 +3,7 @@ import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
 import { type PlantRow, type StoredPlant, toPlant, valuesOf } from '../../domain/plant.ts'
 import { EMPTY_PAGE, type PlantOwner, type Store } from '../../domain/store.ts'
 import { NOBODY, type UserId } from '../../domain/token.ts'
-import { deleteIf, takePage, writeIf } from '../rows.ts'
+import { byIdOrName, deleteIf, takePage, writeIf } from '../rows.ts'
 import { FIELD_COLUMNS } from '../tables.ts'
 import type { Connections } from './connections.ts'
 import { findUser } from './lookups.ts'
@@ -28,10 +28,7 @@ export function plants({ reader, read, write }: Connections) {
   return {
     getPlant,
 
-    createPlant: (user, plant) => write(['createPlant', user, `${plant.id}`, ...valuesOf(plant)]),
-
-    createFirstPlant: ({ name, createdAtMs }, plant) =>
-      write(['createFirstPlant', name, createdAtMs, `${plant.id}`, ...valuesOf(plant)]),
+    createPlant: byIdOrName((owner, plant) => write(['createPlant', owner, `${plant.id}`, ...valuesOf(plant)])),
 
     listPlants: (user, { after, limit }) =>
       read(() => {
@@ -40,19 +37,13 @@ export function plants({ reader, read, write }: Connections) {
         return takePage(select.iterate(user, first, limit + 1), limit, toPlant)
       }),
 
-    putPlant: (owner, plant, condition) =>
+    putPlant: byIdOrName((owner, plant, condition) =>
       writeIf(
         condition,
         () => getPlant(owner, plant.id),
-        async (expected) => {
-          const put = [`${plant.id}`, valuesOf(plant), expected] as const
-          const call =
-            typeof owner === 'number'
-              ? (['putPlant', owner, ...put] as const)
-              : (['putFirstPlant', owner.name, owner.createdAtMs, ...put] as const)
-          return (await write(call)) === true
-        },
+        async (expected) => (await write(['putPlant', owner, `${plant.id}`, valuesOf(plant), expected])) === true,
       ),
+    ),
 
     deletePlant: (user, id, condition) =>
       deleteIf(

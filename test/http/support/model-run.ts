@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
 import type { Plant } from '../../../src/domain/plant.ts'
 import { type NewToken, OTHERS_SEEN_WITHIN_MS, type Store } from '../../../src/domain/store.ts'
-import { makeToken, type Scope, type UserId } from '../../../src/domain/token.ts'
+import { makeToken, NOBODY, type Scope, type UserId } from '../../../src/domain/token.ts'
 import { EXECUTABLE } from '../../support/executable.ts'
 import { until } from '../../support/until.ts'
 import { createModel, type Expected, factsOf, type KnownToken, outcomeOf } from './model.ts'
@@ -109,8 +109,8 @@ export class ModelRun {
         return expectOutcome(store.deleteUser(name(value)), model.deleteUser(name(value)))
       case 'createFirst': {
         const { id, ...plant } = value.plant
-        const user = { name: name(value.user), createdAtMs: at(value.at) }
-        const creating = store.createFirstPlant(user, value.plant)
+        const user = { id: NOBODY, name: name(value.user), createdAtMs: at(value.at) }
+        const creating = store.createPlant(user, value.plant)
         return expectOutcome(creating, model.createFirst(user.name, user.createdAtMs, id, plant, !isElsewhere))
       }
       case 'remove': {

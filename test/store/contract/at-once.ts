@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import type { Store } from '../../../src/domain/store.ts'
-import { providerUserName } from '../../../src/domain/token.ts'
+import { NOBODY, providerUserName } from '../../../src/domain/token.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { CREATED_AT_MS, createUser, listAll, newToken, outcomesOf } from '../fixtures.ts'
 
 /** Enough that a store with group commit commits several together. */
 const MANY = 200
 const CALLS = 20
-const ADA = { name: providerUserName('https://issuer.example.org', 'ada'), createdAtMs: CREATED_AT_MS }
+const ADA = { id: NOBODY, name: providerUserName('https://issuer.example.org', 'ada'), createdAtMs: CREATED_AT_MS }
 const FIRST = { ifNone: true }
 
 type Call = (store: Store, index: number) => Promise<unknown>
@@ -65,11 +65,11 @@ export function atOnceContract({ open }: StoreUnderTest): void {
       ])
     })
 
-    test('of createFirstPlant make one user, and lose no plant', async () => {
+    test('of createPlant by name make one user, and lose no plant', async () => {
       await using opened = await openTwice()
 
       const outcomes = await outcomesOf(
-        opened.callAll((store, id) => store.createFirstPlant(ADA, { id: BigInt(id), name: 'Fern' })),
+        opened.callAll((store, id) => store.createPlant(ADA, { id: BigInt(id), name: 'Fern' })),
       )
 
       expect(outcomes).toEqual(Array(CALLS).fill('done'))

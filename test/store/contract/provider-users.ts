@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import type { PlantCondition } from '../../../src/domain/store.ts'
-import { providerUserName } from '../../../src/domain/token.ts'
+import { NOBODY, providerUserName } from '../../../src/domain/token.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
-import { CREATED_AT_MS, outcomesOf } from '../fixtures.ts'
+import { CREATED_AT_MS, createUser, listIds, outcomesOf } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
 
-const ADA = { name: providerUserName('https://issuer.example.org', 'ada'), createdAtMs: CREATED_AT_MS }
+const ADA = { id: NOBODY, name: providerUserName('https://issuer.example.org', 'ada'), createdAtMs: CREATED_AT_MS }
 /** More plants than one batch of a deletion. */
 const MORE_THAN_A_BATCH = 1200
 const fern = (id: number) => ({ id: BigInt(id), name: 'Fern', tag: 'green' })
@@ -23,8 +23,7 @@ export function providerUsersContract({ open }: StoreUnderTest): void {
       await using opened = await open()
       for (const stores of [[opened.store], [opened.store, await opened.reopen()]]) {
         const name = providerUserName('https://issuer.example.org', `${stores.length}`)
-        const put = (index: number) =>
-          (stores[index] ?? opened.store).putPlant({ name, createdAtMs: CREATED_AT_MS }, fern(1), condition)
+        const put = (index: number) => (stores[index] ?? opened.store).putPlant({ ...ADA, name }, fern(1), condition)
 
         const put2 = await Promise.all([0, 1].map((index) => put(index).catch(({ kind }) => kind)))
 
@@ -50,26 +49,26 @@ export function providerUsersContract({ open }: StoreUnderTest): void {
     })
   })
 
-  describe('createFirstPlant', () => {
-    test('stores no user if the quota is 0, and for a stored user rejects as createPlant', async () => {
+  describe('createPlant of a user by name', () => {
+    test('stores no user if the quota is 0, and rejects for a stored user as for an id', async () => {
       await using opened = await open({ quotaPlants: 0 })
       const { store } = opened
 
-      expect(await rejectionOf(store.createFirstPlant(ADA, fern(1)))).toMatchObject({ kind: 'quota_exceeded' })
+      expect(await rejectionOf(store.createPlant(ADA, fern(1)))).toMatchObject({ kind: 'quota_exceeded' })
       expect(await store.listUsers()).toEqual([])
 
       const limited = await opened.reopen({ quotaPlants: 1 })
-      const outcomes = await outcomesOf([1, 1, 2].map((id) => limited.createFirstPlant(ADA, fern(id))))
+      const outcomes = await outcomesOf([1, 1, 2].map((id) => limited.createPlant(ADA, fern(id))))
       expect(outcomes).toEqual(['done', 'plant_exists', 'quota_exceeded'])
     })
 
     test('rejects with token_invalid from the start of a deletion to its end, also if that stops half-way', async () => {
       await using opened = await open()
       const { store } = opened
-      await store.createFirstPlant(ADA, fern(0))
+      await store.createPlant(ADA, fern(0))
       await Promise.all(Array.from({ length: MORE_THAN_A_BATCH }, (_, id) => store.createPlant(1, fern(id + 1))))
       const create = async () => {
-        const outcomes = await outcomesOf([store.createFirstPlant(ADA, fern(-1)), store.putPlant(ADA, fern(-1))])
+        const outcomes = await outcomesOf([store.createPlant(ADA, fern(-1)), store.putPlant(ADA, fern(-1))])
         return [...new Set(outcomes)]
       }
       const stopping = new AbortController()
@@ -86,6 +85,31 @@ export function providerUsersContract({ open }: StoreUnderTest): void {
       await store.deleteUser(ADA.name)
       expect(await create()).toEqual(['done'])
       expect(await store.findUser(ADA.name)).toEqual({ id: 2, blockedAtMs: undefined })
+    })
+
+    test('with an id that is stored is one of that user, and makes a deleted one anew', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const [ada, user] = [
+        { ...ADA, id: 1 },
+        { ...ADA, id: 2 },
+      ]
+      await createUser(store, 'me')
+
+      const ids = [1, 2, 3].map(async (id) => [
+        await store.createPlant(ada, fern(id)),
+        await store.putPlant(ada, fern(id)),
+      ])
+      expect(await Promise.all(ids)).toEqual(Array(3).fill([undefined, false]))
+      expect(await store.listUsers()).toMatchObject([{ name: 'me', plants: 3 }])
+      await store.deleteUser('me')
+      expect(await store.putPlant(ada, fern(1), (stored) => stored === undefined)).toBe(true)
+      const before = store.plantsVersion(2)
+      await store.createPlant(ada, fern(2))
+      expect(await listIds(store, 2)).toEqual([1n, 2n])
+      // Whose list was cached before sees that the write by the old id has changed it.
+      expect(before === undefined || store.plantsVersion(2) !== before).toBe(true)
+      expect(await store.putPlant(user, fern(1), 'some')).toBe(false)
     })
   })
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { providerUserName } from '../../../src/domain/token.ts'
+import { NOBODY, providerUserName } from '../../../src/domain/token.ts'
 import { GROUP_MAX_WRITES } from '../../../src/engine/group-queue.ts'
 import { REPEAT_MS } from '../../../src/store/postgres/errors.ts'
 import { POSTGRES_SERVER, serverUrl } from '../../support/postgres.ts'
@@ -30,8 +30,8 @@ describe.skipIf(lacks(POSTGRES_SERVER))('first plants in a PostgreSQL database',
       pass: () => proxy.decide(() => 'pass'),
       release: proxy.release,
       createOf(subject: number) {
-        const user = { name: providerUserName('https://issuer.example.org', `${subject}`), createdAtMs: CREATED_AT_MS }
-        return opened.store.createFirstPlant(user, { id: 1n, name: 'Fern' })
+        const name = providerUserName('https://issuer.example.org', `${subject}`)
+        return opened.store.createPlant({ id: NOBODY, name, createdAtMs: CREATED_AT_MS }, { id: 1n, name: 'Fern' })
       },
       async [Symbol.asyncDispose]() {
         await opened[Symbol.asyncDispose]()

@@ -1,6 +1,7 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import { AppError, codeOf } from '../../../domain/error.ts'
 import { PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
+import type { PlantOwner, ProviderUser } from '../../../domain/store.ts'
 import { NOBODY, type UserId } from '../../../domain/token.ts'
 import { insertInto } from '../../../engine/sqlite/driver.ts'
 import { type Expected, mayMake } from '../../rows.ts'
@@ -26,7 +27,8 @@ export function plantWrites(writer: Database, quota?: PlantQuota) {
   const replaceOne = writer.prepare<unknown, SQLQueryBindings[]>(`${REPLACE} user_id = ? and id = ?`)
   const replaceSame = writer.prepare<unknown, SQLQueryBindings[]>(`${REPLACE} ${IS_SAME}`)
 
-  const createPlant = (user: UserId, idText: string, ...values: PlantValues): void => {
+  const createPlant = (owner: PlantOwner, idText: string, ...values: PlantValues): void => {
+    const user = typeof owner === 'number' ? owner : makeUser(writer, owner, 'none', quota)
     const id = BigInt(idText)
     // If the plant exists, the insert finds it, and that is the reason to tell.
     if (quota?.isUsedUp(user) && selectId.get(user, id) === null) throw new AppError('quota_exceeded')
@@ -41,7 +43,8 @@ export function plantWrites(writer: Database, quota?: PlantQuota) {
   }
 
   /** Returns true if it made the plant, and nothing if it replaced one. */
-  const putPlant = (user: UserId, idText: string, values: PlantValues, expected: Expected): true | undefined => {
+  const putPlant = (owner: PlantOwner, idText: string, values: PlantValues, expected: Expected): true | undefined => {
+    const user = typeof owner === 'number' ? owner : makeUser(writer, owner, expected, quota)
     const id = BigInt(idText)
     if (expected !== 'none') {
       const [replace, same] = typeof expected === 'string' ? [replaceOne, []] : [replaceSame, expected]
@@ -52,25 +55,10 @@ export function plantWrites(writer: Database, quota?: PlantQuota) {
     createPlant(user, idText, ...values)
     return true
   }
-  /** The user with a name, who is stored if missing. */
-  const makeUser = (name: string, createdAtMs: number): UserId => {
-    const user = findUser(writer, name)
-    if (user?.blockedAtMs !== undefined) throw new AppError('token_invalid')
-    // Before the user is there, so that a refusal stores nothing.
-    if (user === undefined && quota?.isUsedUp(NOBODY)) throw new AppError('quota_exceeded')
-    insertUser(writer, name, createdAtMs)
-    return requireUser(writer, name)
-  }
 
   return {
     createPlant,
-    createFirstPlant: (name: string, createdAtMs: number, idText: string, ...values: PlantValues): void =>
-      createPlant(makeUser(name, createdAtMs), idText, ...values),
     putPlant,
-    putFirstPlant(name: string, createdAtMs: number, idText: string, values: PlantValues, expected: Expected) {
-      if (!mayMake(expected) && findUser(writer, name) === undefined) throw new AppError('precondition_failed')
-      return putPlant(makeUser(name, createdAtMs), idText, values, expected)
-    },
     deletePlant(user: UserId, idText: string, expected: 'any' | PlantValues = 'any'): void {
       const id = BigInt(idText)
       const { changes } = expected === 'any' ? deleteOne.run(user, id) : deleteSame.run(user, id, ...expected)
@@ -78,4 +66,16 @@ export function plantWrites(writer: Database, quota?: PlantQuota) {
       quota?.record(user, -1)
     },
   }
+}
+
+/** The user with the name of an owner, who is stored if missing. */
+function makeUser(writer: Database, { name, createdAtMs }: ProviderUser, expected: Expected, quota?: PlantQuota) {
+  const user = findUser(writer, name)
+  if (user?.blockedAtMs !== undefined) throw new AppError('token_invalid')
+  if (user !== undefined) return user.id
+  // Before the user is there, so that a refusal stores nothing.
+  if (!mayMake(expected)) throw new AppError('precondition_failed')
+  if (quota?.isUsedUp(NOBODY)) throw new AppError('quota_exceeded')
+  insertUser(writer, name, createdAtMs)
+  return requireUser(writer, name)
 }

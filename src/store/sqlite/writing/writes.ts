@@ -21,13 +21,10 @@ export const createWrites = (writer: Database, quota?: PlantQuota) => ({
 export type Writes = ReturnType<typeof createWrites>
 export type WriteName = keyof Writes
 
-/** What a write changes for readers. Of those that change `plants`, the first arguments are the user and the plant's id. */
+/** What a write changes for readers. Writes of `plants` begin with owner and id, and change everything if the owner is no id. */
 export const CHANGES = {
   createPlant: 'plants',
-  // The call does not name a user by id.
-  createFirstPlant: 'everything',
   putPlant: 'plants',
-  putFirstPlant: 'everything',
   deletePlant: 'plants',
   deletePlantsOrUser: 'everything',
   createTokens: 'tokens',
@@ -51,12 +48,13 @@ export const PLANT_STORE: Program<{ readonly quotaPlants?: number | undefined }>
     const quota = quotaPlants === undefined ? undefined : openQuota(writer, quotaPlants)
     return { writes: createWrites(writer, quota), forget: () => quota?.forget() }
   },
-  invalidates([name, user, id]: AnyCall): Change | undefined {
+  invalidates([name, owner, id]: AnyCall): Change | undefined {
     const changed = CHANGES[name as WriteName]
     if (changed === 'tokens') return 'shared'
-    if (changed !== 'plants') return changed === 'everything' ? changed : undefined
+    if (changed === 'nothing') return undefined
+    if (changed === 'everything' || typeof owner !== 'number') return 'everything'
     // A put changes no list that ends before its plant, made or replaced. A delete may make such a list the last.
-    return { owner: Number(user), lowestId: name === 'deletePlant' ? undefined : BigInt(`${id}`) }
+    return { owner, lowestId: name === 'deletePlant' ? undefined : BigInt(`${id}`) }
   },
   isSmall: (call) =>
     (call[0] === 'createPlant' || call[0] === 'putPlant') && call.join('').length <= SMALL_PLANT_LENGTH,
