@@ -1,6 +1,6 @@
 import { AggregatorRegistry, collectDefaultMetrics, Registry } from 'prom-client'
 import { AppError } from '../domain/error.ts'
-import type { Measurements, Store } from '../domain/store.ts'
+import type { Health, Measurements } from '../domain/store.ts'
 import type { Logger } from '../log.ts'
 import { errorResponse } from './answers.ts'
 import { pathOf } from './observe.ts'
@@ -16,7 +16,7 @@ export interface MetricSources {
   readonly thread: number
   readonly http: RequestStatistics
   readonly writes: WriteStatistics
-  readonly store: Pick<Store, 'load' | 'measure'>
+  readonly store: Health
   readonly version: string
   /** When the certificate ends, in milliseconds since 1970-01-01 UTC; `undefined` for plain HTTP. */
   readonly certificateEndsMs?: (() => number | undefined) | undefined

@@ -1,5 +1,5 @@
 import { AppError } from '../domain/error.ts'
-import type { Store } from '../domain/store.ts'
+import type { Tokens } from '../domain/store.ts'
 import type { Caller, TokenId } from '../domain/token.ts'
 import type { Logger } from '../log.ts'
 
@@ -12,7 +12,7 @@ export const TOKEN_USE_RESOLUTION_MS = 60_000
  * Records uses of tokens. Every few seconds it writes them to the store together, so that no request waits for it. Uses that
  * could not be written are logged, and written with the next ones.
  */
-export function recordTokenUses(store: Pick<Store, 'touchTokens'>, log: Logger, nowMs: () => number) {
+export function recordTokenUses(store: Tokens, log: Logger, nowMs: () => number) {
   let unwritten = new Map<TokenId, number>()
 
   const flush = async (): Promise<void> => {

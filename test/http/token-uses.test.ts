@@ -65,7 +65,7 @@ async function openWithUses(open: (typeof SQLITE_STORES)[number]['open']) {
     await store.touchTokens(...asked)
   }
   const log = createLogger('warn', { write: (line) => lines.push(line) })
-  const uses = recordTokenUses({ touchTokens }, log, () => clock.nowMs)
+  const uses = recordTokenUses({ ...store, touchTokens }, log, () => clock.nowMs)
   const opened = {
     ...{ store, first, other, uses, clock },
     failNext: false,

@@ -201,6 +201,8 @@ async function emptyMetrics(): Promise<string> {
   const store = {
     load: () => ({ waitingWrites: 0, longestWaitMs: 0 }),
     measure: async () => ({ databaseBytes: 0, walBytes: 0, expiringTokens: 0 }),
+    checkReady: async () => {},
+    checkIntegrity: async () => [],
   }
   const own = { thread: 0, http, writes: new WriteStatistics(), store }
   const sources = { ...own, version: '', nowMs: Date.now }

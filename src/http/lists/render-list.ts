@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Plant, plantJson, type StoredPlant } from '../../domain/plant.ts'
-import { EMPTY_PAGE, PAGE_TEXT_LENGTH, type PlantRange, type Store } from '../../domain/store.ts'
+import { EMPTY_PAGE, PAGE_TEXT_LENGTH, type PlantRange, type Plants } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import type { TaggedBody } from '../etag.ts'
 
@@ -28,11 +28,7 @@ export interface CappedList extends TaggedBody {
  * Reads a list of at most `limit` plants and `LIST_MAX_BYTES`. A body longer than `PAGE_TEXT_LENGTH` is bytes. It is sent once,
  * and not cached. A buffer can be freed at once: strings of 8 MiB would wait for the garbage collector until they take 100 MiB.
  */
-export async function cappedList(
-  store: Pick<Store, 'listPlants'>,
-  user: UserId,
-  range: ListRange,
-): Promise<CappedList> {
+export async function cappedList(store: Plants, user: UserId, range: ListRange): Promise<CappedList> {
   const nextPart = renderList(store, user, range, LIST_MAX_BYTES)
   const hash = new Bun.SHA256()
   let text = ''
@@ -73,7 +69,7 @@ export interface ListPart {
  * than `maxBytes`, but holds at least one.
  */
 export function renderList(
-  { listPlants }: Pick<Store, 'listPlants'>,
+  { listPlants }: Plants,
   user: UserId,
   { after, limit, include }: ListRange,
   maxBytes: number,

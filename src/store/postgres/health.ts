@@ -1,6 +1,6 @@
 import { AppError, withKnownOutcome } from '../../domain/error.ts'
 import { PLANT_FIELDS } from '../../domain/plant.ts'
-import { EXPIRES_SOON_MS, EXPIRING_TOKENS_MAX, type Store } from '../../domain/store.ts'
+import { EXPIRES_SOON_MS, EXPIRING_TOKENS_MAX, type Health } from '../../domain/store.ts'
 import { NOBODY } from '../../domain/token.ts'
 import { findRuleBreaks, LAST_ID_MAX } from '../row-rules.ts'
 import { NO_PLANT } from '../rows.ts'
@@ -66,4 +66,4 @@ export const health = ({ read, writePlant, load }: Connections) =>
       // All databases of the server share its WAL.
       return { databaseBytes, walBytes: 0, expiringTokens: Number(expiring?.tokens) }
     },
-  }) satisfies Partial<Store>
+  }) satisfies Health

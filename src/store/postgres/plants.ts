@@ -7,8 +7,8 @@ import {
   type NewToken,
   PAGE_TEXT_LENGTH,
   type PlantOwner,
+  type Plants,
   type ProviderUser,
-  type Store,
 } from '../../domain/store.ts'
 import { NOBODY, type UserId } from '../../domain/token.ts'
 import { queueGroups, type WriteResults } from '../../engine/group-queue.ts'
@@ -97,7 +97,7 @@ export function plants({ read, writePlant, changeTokens, quotaPlants, observer }
     // Other processes change plants unnoticed. So there is no version, and lists are not cached.
     plantsVersion: () => undefined,
     hasOnlyGrown: () => false,
-  } satisfies Partial<Store>
+  } satisfies Plants
 }
 
 /** Stores the missing users, each with the first of their plants. Returns the users of all other plants. */

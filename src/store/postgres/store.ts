@@ -65,7 +65,6 @@ export async function openPostgresStore(
     ...tokens(connections),
     ...users(connections),
     ...health(connections),
-    ...connections.versions,
     close: connections.close,
   }
 }

@@ -1,4 +1,4 @@
-import { type NewToken, PAGE_ROWS, type Store } from '../../domain/store.ts'
+import { type NewToken, PAGE_ROWS, type Tokens } from '../../domain/store.ts'
 import type { Token, TokenId } from '../../domain/token.ts'
 import { compareTokens, endOfReplaced, fromRow, NONE_CREATED, type Row, selectTokens, tokenNotFound } from '../rows.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
@@ -9,7 +9,7 @@ import { insertUsers, nextIds, requireUser } from './users.ts'
 const SELECT = selectTokens('plantstore.')
 
 /** Tokens in PostgreSQL. The database holds the hash of a token, but not its text. */
-export function tokens({ read, changeTokens }: Connections) {
+export function tokens({ read, changeTokens, versions }: Connections) {
   return {
     async findToken(hash) {
       const [row] = await read<Row>(`${SELECT} where tokens.hash = $1`, [hash])
@@ -64,7 +64,9 @@ export function tokens({ read, changeTokens }: Connections) {
         ANSWER_TIMEOUT_MS,
       )
     },
-  } satisfies Partial<Store>
+
+    ...versions,
+  } satisfies Tokens
 }
 
 /** The stored tokens with the hashes of these, at the same indexes. The driver cannot send an array of bytes, so they are hexadecimal. */
@@ -80,7 +82,7 @@ async function findStored(query: Query, tokens: readonly NewToken[]) {
   return stored
 }
 
-/** See `Store.createTokens`. */
+/** See `Tokens.createTokens`. */
 async function insertTokens(query: Query, tokens: readonly NewToken[]) {
   const { users, newUsers } = await insertUsers(query, tokens)
   const firstId = await nextIds(query, 'last_token_id', tokens.length)

@@ -1,4 +1,4 @@
-import type { FoundUser, NewToken, Store } from '../../domain/store.ts'
+import type { FoundUser, NewToken, Users } from '../../domain/store.ts'
 import { PAGE_ROWS, TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../domain/store.ts'
 import type { User, UserId } from '../../domain/token.ts'
 import { DELETE_BATCH_PLANTS, deleteInBatches, fromRow, type Row, userNotFound } from '../rows.ts'
@@ -72,7 +72,7 @@ export function users({ read, changeTokens }: Connections) {
         })
       return { plants: await deleteInBatches(Number(total?.plants), deleteBatch, options), tokens }
     },
-  } satisfies Partial<Store>
+  } satisfies Users
 }
 
 /** The identifier of the user with this name. Rejects with `user_not_found`. */

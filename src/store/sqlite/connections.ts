@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import type { Store } from '../../domain/store.ts'
+import type { Plants, Tokens } from '../../domain/store.ts'
 import type { Connections as EngineConnections } from '../../engine/sqlite/connections.ts'
 import { throwFromEngine } from '../errors.ts'
 import type { WriteName, Writes } from './writing/writes.ts'
@@ -12,7 +12,7 @@ export interface Connections extends Pick<EngineConnections<Writes>, 'path' | 'c
   /** Brings the WAL into the database and empties it, unless another process reads it. */
   emptyWal(): Promise<void>
   readonly load: EngineConnections<Writes>['writer']['load']
-  readonly versions: Pick<Store, 'plantsVersion' | 'hasOnlyGrown' | 'tokensVersion' | 'hasSameTokens'>
+  readonly versions: Pick<Plants & Tokens, 'plantsVersion' | 'hasOnlyGrown' | 'tokensVersion' | 'hasSameTokens'>
 }
 
 export const toOurs = ({ writer, read, versions, ...connections }: EngineConnections<Writes>): Connections => ({

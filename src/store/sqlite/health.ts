@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { withKnownOutcome } from '../../domain/error.ts'
-import { EXPIRES_SOON_MS, EXPIRING_TOKENS_MAX, type Store } from '../../domain/store.ts'
+import { EXPIRES_SOON_MS, EXPIRING_TOKENS_MAX, type Health } from '../../domain/store.ts'
 import { sizeOf } from '../../engine/sqlite/files/file-system.ts'
 import { findProblems } from '../../engine/sqlite/migrate.ts'
 import type { Connections } from './connections.ts'
@@ -42,5 +42,5 @@ export function health({ path, reader, read, checkpointedAtMs, write, load }: Co
         expiringTokens,
       }
     },
-  } satisfies Partial<Store>
+  } satisfies Health
 }

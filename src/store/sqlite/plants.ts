@@ -1,7 +1,7 @@
 import { AppError } from '../../domain/error.ts'
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
 import { type PlantRow, type StoredPlant, toPlant, valuesOf } from '../../domain/plant.ts'
-import { EMPTY_PAGE, type PlantOwner, type Store } from '../../domain/store.ts'
+import { EMPTY_PAGE, type PlantOwner, type Plants } from '../../domain/store.ts'
 import { NOBODY, type UserId } from '../../domain/token.ts'
 import { byIdOrName, deleteIf, takePage, writeIf } from '../rows.ts'
 import { FIELD_COLUMNS } from '../tables.ts'
@@ -9,7 +9,7 @@ import type { Connections } from './connections.ts'
 import { findUser } from './lookups.ts'
 
 /** Plants in SQLite. */
-export function plants({ reader, read, write }: Connections) {
+export function plants({ reader, read, write, versions }: Connections) {
   const select = reader.prepare<PlantRow & Pick<StoredPlant, 'id'>, [UserId, bigint, number]>(
     `select id, ${FIELD_COLUMNS} from plants where user_id = ?1 and id >= ?2 order by id limit ?3`,
   )
@@ -51,5 +51,8 @@ export function plants({ reader, read, write }: Connections) {
         () => getPlant(user, id),
         (expected) => write(['deletePlant', user, `${id}`, expected]),
       ),
-  } satisfies Partial<Store>
+
+    plantsVersion: versions.plantsVersion,
+    hasOnlyGrown: versions.hasOnlyGrown,
+  } satisfies Plants
 }

@@ -50,7 +50,6 @@ function storeOf(opened: EngineConnections<Writes>): Store {
     ...tokens(connections),
     ...users(connections),
     ...health(connections),
-    ...connections.versions,
     close: () => opened.close().catch(throwFromEngine),
   }
 }

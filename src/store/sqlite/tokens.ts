@@ -1,11 +1,11 @@
-import { type NewToken, PAGE_ROWS, type Store } from '../../domain/store.ts'
+import { type NewToken, PAGE_ROWS, type Tokens } from '../../domain/store.ts'
 import type { Token } from '../../domain/token.ts'
 import { fromRow, type Row, selectTokens } from '../rows.ts'
 import type { Connections } from './connections.ts'
 import { requireUser } from './lookups.ts'
 
 /** Tokens in SQLite, which has only the hash of each token's text. */
-export function tokens({ reader, read, write }: Connections) {
+export function tokens({ reader, read, write, versions }: Connections) {
   const selectByHash = reader.prepare<Row, [Uint8Array]>(`${selectTokens()} where hash = ?1`)
 
   return {
@@ -32,7 +32,10 @@ export function tokens({ reader, read, write }: Connections) {
     revokeTokens: (selection, nowMs) => write(['revokeTokens', selection, nowMs]),
 
     touchTokens: (lastUsedAtMs, nowMs) => write(['touchTokens', [...lastUsedAtMs], nowMs]),
-  } satisfies Partial<Store>
+
+    tokensVersion: versions.tokensVersion,
+    hasSameTokens: versions.hasSameTokens,
+  } satisfies Tokens
 }
 
 const withHexHash = (token: NewToken) => ({ ...token, hash: token.hash.toHex() })

@@ -1,4 +1,4 @@
-import { PAGE_ROWS, type Store } from '../../domain/store.ts'
+import { PAGE_ROWS, type Users } from '../../domain/store.ts'
 import type { User, UserId } from '../../domain/token.ts'
 import { deleteInBatches, fromRow, type Row } from '../rows.ts'
 import type { Connections } from './connections.ts'
@@ -36,5 +36,5 @@ export function users({ reader, read, write, emptyWal }: Connections) {
       await emptyWal()
       return { plants, tokens }
     },
-  } satisfies Partial<Store>
+  } satisfies Users
 }

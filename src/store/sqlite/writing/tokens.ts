@@ -8,7 +8,7 @@ import { insertUser } from './users.ts'
 /** A token to store. The hash is in hexadecimal digits. */
 type HexToken = Omit<NewToken, 'hash'> & { readonly hash: string }
 
-/** The writes of tokens, as in the contract of `Store`. */
+/** The writes of tokens, as in the contract of `Tokens`. */
 export function tokenWrites(writer: Database) {
   const touch = writer.prepare<unknown, [number, number, number]>(
     'update tokens set last_used_at_ms = ?2 where id = ?1 and (last_used_at_ms between ?2 and ?3) is not true',
