@@ -20,7 +20,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: [
     'domain',
     'store/open.ts',
-    'store/engine.ts',
+    'store/database.ts',
     'http',
     'config.ts',
     'values.ts',
@@ -123,8 +123,8 @@ describe('the house', () => {
   })
 
   test.each([
-    ['/tools/', [], '/tools/', ['store/open.ts', 'store/postgres/engine.ts', 'store/sqlite/engine.ts']],
-    ['store/postgres/', ['store/postgres/engine.ts'], 'store/postgres/store.ts', ['store/postgres/engine.ts']],
+    ['/tools/', [], '/tools/', ['store/open.ts', 'store/postgres/database.ts', 'store/sqlite/database.ts']],
+    ['store/postgres/', ['store/postgres/database.ts'], 'store/postgres/store.ts', ['store/postgres/database.ts']],
   ])(
     'loads %s only later, so that no server loads tools, and none on SQLite the PostgreSQL driver',
     (part, ...expected) => {

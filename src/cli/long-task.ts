@@ -1,6 +1,6 @@
 import { SingleBar } from 'cli-progress'
 import { AppError } from '../domain/error.ts'
-import type { CloneOptions } from '../store/engine.ts'
+import type { CloneOptions } from '../store/database.ts'
 import { Ended, exitCodeOf, type Io, type Signal } from './io.ts'
 
 /** How often a line is printed if stderr is no terminal or a dumb one. A shorter task prints none. */

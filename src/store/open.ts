@@ -1,26 +1,26 @@
 import { isPostgresUrl, parsePostgresUrl } from '../domain/database-url.ts'
 import { type AppError, misused } from '../domain/error.ts'
 import { realPath } from '../engine/sqlite/files/file-system.ts'
-import type { CopyOptions, DatabaseAccess, Engine, OpenOptions } from './engine.ts'
+import type { CopyOptions, DatabaseAccess, NamedDatabase, OpenOptions } from './database.ts'
 import { storeUnusable } from './errors.ts'
-import { postgresEngine } from './postgres/engine.ts'
-import { sqliteEngine } from './sqlite/engine.ts'
+import { postgresDatabase } from './postgres/database.ts'
+import { sqliteDatabase } from './sqlite/database.ts'
 import type { ContentsOptions, Digest } from './tools/contents.ts'
 
-/** The engine of the database that `--database` names: the path of a SQLite file, or the URL of a PostgreSQL database. */
-export function engineOf(database: string, access: DatabaseAccess = {}): Engine {
-  if (!isPostgresUrl(database)) return sqliteEngine(realPath(database))
+/** The database that `--database` names: by the path of a SQLite file, or the URL of a PostgreSQL database. */
+export function databaseOf(database: string, access: DatabaseAccess = {}): NamedDatabase {
+  if (!isPostgresUrl(database)) return sqliteDatabase(realPath(database))
   const address = parsePostgresUrl(database)
   if (typeof address === 'string') throw storeUnusable(`The database must be ${address}.`)
-  return postgresEngine({ ...access, address })
+  return postgresDatabase({ ...access, address })
 }
 
-/** Opens the store that `--database` names, as `Engine.open` does. */
+/** Opens the store that `--database` names, as `NamedDatabase.open` does. */
 export const openStore = async (
   database: string,
   onFailure: (error: AppError) => void,
   options: OpenOptions & DatabaseAccess = {},
-) => engineOf(database, options).open(onFailure, options)
+) => databaseOf(database, options).open(onFailure, options)
 
 export { joinStore } from './sqlite/store.ts'
 
@@ -30,7 +30,11 @@ interface StoreCopyOptions extends ContentsOptions, CopyOptions {
 }
 
 /** Copies all users, tokens and plants of a store into another one. Rejects as `CopyTools` and `copyContents` do. */
-export async function copyStore(source: Engine, target: Engine, options: StoreCopyOptions): Promise<Digest> {
+export async function copyStore(
+  source: NamedDatabase,
+  target: NamedDatabase,
+  options: StoreCopyOptions,
+): Promise<Digest> {
   if (source.location === target.location) {
     throw misused('A store cannot be copied to itself: name another one.')
   }

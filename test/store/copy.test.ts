@@ -2,8 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Store } from '../../src/domain/store.ts'
-import type { CopyOptions, CopyTools } from '../../src/store/engine.ts'
-import { engineOf, openStore } from '../../src/store/open.ts'
+import type { CopyOptions, CopyTools } from '../../src/store/database.ts'
+import { databaseOf, openStore } from '../../src/store/open.ts'
 import { type ContentsOptions, copyContents, type Target } from '../../src/store/tools/contents.ts'
 import { type EmptyDatabase, KINDS, POSTGRES, SQLITE } from '../support/empty-databases.ts'
 import { administer, POSTGRES_SERVER, runScript, serverUrl } from '../support/postgres.ts'
@@ -17,7 +17,7 @@ const OPTIONS = { onProgress: () => {}, signal: new AbortController().signal }
 type Database = Pick<EmptyDatabase, 'database'>
 
 const toolsOf = ({ database }: Database, access: CopyOptions = {}): Promise<CopyTools> =>
-  engineOf(database).copyTools(access)
+  databaseOf(database).copyTools(access)
 
 interface TestedOptions extends Partial<ContentsOptions>, CopyOptions {
   /** Replaces methods of the target. */

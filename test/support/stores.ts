@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { AppError } from '../../src/domain/error.ts'
 import { OTHERS_SEEN_WITHIN_MS, type Store, TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
-import type { OpenOptions } from '../../src/store/engine.ts'
+import type { OpenOptions } from '../../src/store/database.ts'
 import { openStore } from '../../src/store/open.ts'
 import { makeFolder } from './folder.ts'
 import { borrowDatabase, POSTGRES_SERVER } from './postgres.ts'

@@ -1,7 +1,7 @@
 import type { Command } from '@commander-js/extra-typings'
 import { misused } from '../../domain/error.ts'
-import type { Cloned, FileTools } from '../../store/engine.ts'
-import { engineOf } from '../../store/open.ts'
+import type { Cloned, FileTools } from '../../store/database.ts'
+import { databaseOf } from '../../store/open.ts'
 import { defineCommand } from '../command.ts'
 import { exitCodeOf, type Io } from '../io.ts'
 import { runClone } from '../long-task.ts'
@@ -22,7 +22,7 @@ export const backupCommand = (program: Command, io: Io) =>
       if (force && (isStdout || dir !== undefined))
         throw misused('--force is for a file: nothing is replaced in --dir or on stdout.')
       if (json && isStdout) throw misused('--json and the backup cannot both go to stdout: leave --json out.')
-      const tools = await engineOf(database).fileTools()
+      const tools = await databaseOf(database).fileTools()
       const startedMs = io.nowMs()
       const target = file || (dir && tools.backupIn(dir, startedMs))
       if (!target || (file && dir)) throw misused('Say where to: either a file or --dir.')
@@ -74,7 +74,7 @@ export const restoreCommand = (program: Command, io: Io) =>
     .action(async (file, { database, force = false, json }) => {
       if (file === '-') throw misused('restore does not read stdin: save the backup as a file and name it.')
       if (!database) throw misused('Name the database that the server uses: --database or PLANTSTORE_DATABASE.')
-      const tools = await engineOf(database).fileTools()
+      const tools = await databaseOf(database).fileTools()
       const cloned = await runClone(io, (clone) => tools.restore(file, { ...clone, force }))
       await reportClone('Restored', cloned, io, json)
     })

@@ -1,5 +1,5 @@
 import type { Command } from '@commander-js/extra-typings'
-import { engineOf } from '../../store/open.ts'
+import { databaseOf } from '../../store/open.ts'
 import { DATABASE_OPTIONS, defineCommand, warnOn, withStore } from '../command.ts'
 import { Ended, EXIT, type Io } from '../io.ts'
 import { toJson } from '../output.ts'
@@ -19,7 +19,7 @@ export const checkCommand = (program: Command, io: Io) =>
       onEvent: ({ message }) => warnOn(io)(`${message}.`),
       onOtherName: warnOn(io),
     })
-    const { location: database, repairAdvice } = engineOf(options.database)
+    const { location: database, repairAdvice } = databaseOf(options.database)
     const isWhole = problems.length === 0
     if (json) await io.print(toJson({ database, isWhole, problems }))
     if (isWhole) return io.report(`The database ${database} is whole.`)

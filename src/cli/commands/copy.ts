@@ -1,5 +1,5 @@
 import type { Command } from '@commander-js/extra-typings'
-import { copyStore, engineOf } from '../../store/open.ts'
+import { copyStore, databaseOf } from '../../store/open.ts'
 import { defineCommand } from '../command.ts'
 import type { Io } from '../io.ts'
 import { runUntilSignal, showProgress } from '../long-task.ts'
@@ -16,8 +16,8 @@ export const copyCommand = (program: Command, io: Io) =>
     exits: { storeUnusable: 'A store is missing, in use or damaged, or --to is not empty, or the copy differs.' },
     options: ['from', 'fromPasswordFile', 'to', 'toPasswordFile', 'durability', 'snapshot', 'json'],
   }).action(async ({ json, snapshot: isSnapshot = false, ...options }) => {
-    const source = engineOf(options.from, { passwordFile: options.fromPasswordFile })
-    const target = engineOf(options.to, { passwordFile: options.toPasswordFile })
+    const source = databaseOf(options.from, { passwordFile: options.fromPasswordFile })
+    const target = databaseOf(options.to, { passwordFile: options.toPasswordFile })
     const [from, to] = [source.location, target.location]
     if (isSnapshot) await io.report(`The copy will not contain later writes to ${from}.`)
     let stopped = 'nothing was copied. Run the same command again.'

@@ -1,5 +1,5 @@
 import type { Command } from '@commander-js/extra-typings'
-import { engineOf } from '../../store/open.ts'
+import { databaseOf } from '../../store/open.ts'
 import { defineCommand } from '../command.ts'
 import type { Io } from '../io.ts'
 import { runUntilSignal, showProgress } from '../long-task.ts'
@@ -17,7 +17,7 @@ export const exportCommand = (program: Command, io: Io) =>
     let done = 0
     let plants = 0
     const exportPlants = async (signal: AbortSignal) => {
-      const tools = await engineOf(database).fileTools()
+      const tools = await databaseOf(database).fileTools()
       await tools.exportPlants(user, async (batches, total) => {
         plants = total
         using progress = showProgress(io)

@@ -2,8 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Command } from '@commander-js/extra-typings'
 import { AppError } from '../../domain/error.ts'
 import type { ConflictRule } from '../../domain/plant.ts'
-import type { ExistingLine, PlantImport } from '../../store/engine.ts'
-import { engineOf } from '../../store/open.ts'
+import type { ExistingLine, PlantImport } from '../../store/database.ts'
+import { databaseOf } from '../../store/open.ts'
 import { defineCommand } from '../command.ts'
 import { type Input, openInput } from '../input.ts'
 import type { Io } from '../io.ts'
@@ -38,7 +38,7 @@ export const importCommand = (program: Command, io: Io) =>
     .argument('[file]', 'The lines, or - for stdin.')
     .action(async (file, { database, user, onConflict: rule, maxLine, atomic: isAtomic = false, json }) => {
       const input = await openInput(file, io)
-      const tools = await engineOf(database).fileTools()
+      const tools = await databaseOf(database).fileTools()
       const counts = { durable: 0, created: 0, users: 0 }
       const job: ImportJob = { input, user, rule, isAtomic, maxLine, lines: 0, counts }
       const importAll = (signal: AbortSignal) =>

@@ -1,5 +1,5 @@
 import type { Command } from '@commander-js/extra-typings'
-import { engineOf } from '../../store/open.ts'
+import { databaseOf } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
 import { defineCommand, warnOn } from '../command.ts'
 import type { Io } from '../io.ts'
@@ -12,7 +12,7 @@ export const statusCommand = (program: Command, io: Io) =>
     examples: ['status', 'status --database /var/lib/plantstore/plants.db --json'],
     options: ['json', 'databaseFile'],
   }).action(async ({ database, json }) => {
-    const tools = await engineOf(database).fileTools()
+    const tools = await databaseOf(database).fileTools()
     const status = { version: VERSION, ...(await tools.status(warnOn(io))) }
     if (json) return io.print(toJson(status))
     const { schema, schemaKnown } = status

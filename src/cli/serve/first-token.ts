@@ -3,7 +3,7 @@ import { type Address, clientTarget, formatAddress } from '../../domain/address.
 import { AppError, type ErrorKind } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import { makeToken } from '../../domain/token.ts'
-import { engineOf } from '../../store/open.ts'
+import { databaseOf } from '../../store/open.ts'
 import type { AnsweringServices } from './answering.ts'
 import type { Serving } from './serving.ts'
 
@@ -29,7 +29,7 @@ export async function provideFirstToken(serving: Serving, { store, draining }: A
 }
 
 async function makeOrAdvise({ options, log, io }: Serving, store: Store, address: Address): Promise<void> {
-  const { location } = engineOf(options.database)
+  const { location } = databaseOf(options.database)
   const hasToken = (await store.listTokens({ limit: 1 })).length > 0
   if (!options.firstToken) {
     if (!hasToken) log.warn(`there is no token yet: plantstore token create --user NAME --database ${location}`)

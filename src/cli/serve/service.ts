@@ -1,6 +1,6 @@
 import type { RequestStatistics } from '../../http/statistics.ts'
-import type { OpenedStore } from '../../store/engine.ts'
-import { engineOf } from '../../store/open.ts'
+import type { OpenedStore } from '../../store/database.ts'
+import { databaseOf } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
 import { type Drain, prepareAnswering } from './answering.ts'
 import { provideFirstToken } from './first-token.ts'
@@ -19,7 +19,7 @@ export async function runService(serving: Serving, store: OpenedStore, statistic
   const { share } = store
   const started = share && threads.start(() => ({ options, readyAtMs, share: share() }))
   const answering = await prepareAnswering(options, services)
-  const { location } = engineOf(options.database)
+  const { location } = databaseOf(options.database)
   // From the first connection on, clients can take all descriptors.
   await Promise.all([store.opened, started])
   if (shutdown.hasFailed) return

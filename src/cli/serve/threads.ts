@@ -1,6 +1,6 @@
 import type { Address } from '../../domain/address.ts'
 import type { Tls } from '../../http/tls.ts'
-import type { StoreShare } from '../../store/engine.ts'
+import type { StoreShare } from '../../store/database.ts'
 import { closeMsOf, type Drain, type Listening, type ServeOptions, waitForAll } from './answering.ts'
 import type { Shutdown } from './shutdown.ts'
 

@@ -1,6 +1,6 @@
 import { AppError } from '../../domain/error.ts'
 import { queueGroups } from '../../engine/group-queue.ts'
-import type { OpenOptions } from '../engine.ts'
+import type { OpenOptions } from '../database.ts'
 import { throwFromEngine } from '../errors.ts'
 import { type Client, type ConnectionOptions, createClient, type Parameter } from './driver.ts'
 import { isRepeatable, REPEAT_MS, repeat, toAppError } from './errors.ts'

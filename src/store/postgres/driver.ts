@@ -1,6 +1,6 @@
 import { SQL } from 'bun'
 import type { PostgresAddress } from '../../domain/database-url.ts'
-import type { DatabaseAccess } from '../engine.ts'
+import type { DatabaseAccess } from '../database.ts'
 
 /** How long the server may take to accept a connection, and to answer a statement. Later it counts as unreachable. */
 const CONNECT_TIMEOUT_S = 2

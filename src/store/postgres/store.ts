@@ -1,7 +1,7 @@
 import { describeAddress } from '../../domain/database-url.ts'
 import type { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
-import type { OpenOptions } from '../engine.ts'
+import type { OpenOptions } from '../database.ts'
 import { connect } from './connections.ts'
 import { ANSWER_TIMEOUT_MS, AnswerTimeout, type ConnectionOptions } from './driver.ts'
 import { isTemporary, toOpenError } from './errors.ts'

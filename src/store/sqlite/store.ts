@@ -3,7 +3,7 @@ import { OTHERS_SEEN_WITHIN_MS, type Store } from '../../domain/store.ts'
 import { type Connections as EngineConnections, join } from '../../engine/sqlite/connections.ts'
 import { openEngine } from '../../engine/sqlite/open.ts'
 import type { StoreShare } from '../../engine/sqlite/share.ts'
-import type { OpenedStore, OpenOptions } from '../engine.ts'
+import type { OpenedStore, OpenOptions } from '../database.ts'
 import { fromEngine, throwFromEngine } from '../errors.ts'
 import { toOurs } from './connections.ts'
 import { PLANT_FORMAT } from './format.ts'
@@ -13,7 +13,7 @@ import { tokens } from './tokens.ts'
 import { users } from './users.ts'
 import { PLANT_STORE, type Writes } from './writing/writes.ts'
 
-/** `Engine.open` for a SQLite file. Creates the file if there is none, and migrates an older schema. */
+/** `NamedDatabase.open` for a SQLite file. Creates the file if there is none, and migrates an older schema. */
 export async function openSqliteStore(
   path: string,
   onFailure: (error: AppError) => void,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AppError } from '../../../src/domain/error.ts'
-import { engineOf } from '../../../src/store/open.ts'
+import { databaseOf } from '../../../src/store/open.ts'
 import { rejectionOf } from '../../store/rejection.ts'
 import { makeDatabase, makeDatabaseFolder } from '../../store/sqlite/files.ts'
 
@@ -13,7 +13,7 @@ describe.each(['backup', 'restore'] as const)('%s', (tool) => {
     const target = join(folder.folder, 'target.db')
     const onProgress = () => writeFileSync(target, 'precious')
     const [database, file] = tool === 'backup' ? [folder.path, target] : [target, folder.path]
-    const tools = await engineOf(database).fileTools()
+    const tools = await databaseOf(database).fileTools()
     const refused = await rejectionOf(tools[tool](file, { onProgress }))
 
     expect(refused).toBeInstanceOf(AppError)

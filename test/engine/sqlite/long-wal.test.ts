@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { checkpoints, KEPT_WAL_BYTES, LONG_WAL_BYTES } from '../../../src/engine/sqlite/checkpoints.ts'
-import type { StoreEvent } from '../../../src/store/engine.ts'
+import type { StoreEvent } from '../../../src/store/database.ts'
 import { makeDatabaseFolder, makeWithWriter, openWithUser, SHM, WAL } from '../../store/sqlite/files.ts'
 
 /** The WAL grows less than this from one checkpoint to the next, the last group included. */

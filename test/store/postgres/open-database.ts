@@ -1,5 +1,5 @@
 import type { Store } from '../../../src/domain/store.ts'
-import type { OpenOptions } from '../../../src/store/engine.ts'
+import type { OpenOptions } from '../../../src/store/database.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { administer, lockTables, makeDatabase, runScript, untilWaiting } from '../../support/postgres.ts'
 import { createUser } from '../fixtures.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { OpenOptions, StoreEvent } from '../../../src/store/engine.ts'
+import type { OpenOptions, StoreEvent } from '../../../src/store/database.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { BOOTSTRAP, MIGRATIONS, SCHEMA_VERSION } from '../../../src/store/postgres/schema.ts'
 import { administer, lockTables, makeDatabase, POSTGRES_SERVER, runScript } from '../../support/postgres.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
 import { createApp } from '../../../src/http/app.ts'
-import type { OpenOptions } from '../../../src/store/engine.ts'
+import type { OpenOptions } from '../../../src/store/database.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { countStatements } from '../../bench/database-server.ts'
 import { appOptions } from '../../support/app.ts'

@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { statfsSync, statSync } from 'node:fs'
 import type { EngineObserver } from '../../../src/engine/observer.ts'
-import { engineOf } from '../../../src/store/open.ts'
+import { databaseOf } from '../../../src/store/open.ts'
 import { openWithUser, WAL } from './files.ts'
 
 async function openObserved() {
@@ -49,7 +49,7 @@ describe('the measurements of a store', () => {
   test('are those of its files, of its disk, and of its latest backup', async () => {
     const startMs = Date.now()
     await using opened = await openObserved()
-    const tools = await engineOf(opened.path).fileTools()
+    const tools = await databaseOf(opened.path).fileTools()
     const measured = await opened.store.measure(startMs)
     await tools.recordBackup(5000, 77)
     await tools.recordBackup(6000, 88)

@@ -1,5 +1,5 @@
 import { describeAddress } from '../../../domain/database-url.ts'
-import type { CopyOptions } from '../../engine.ts'
+import type { CopyOptions } from '../../database.ts'
 import { storeUnusable } from '../../errors.ts'
 import { TABLES } from '../../tables.ts'
 import type { Source, Target } from '../../tools/contents.ts'

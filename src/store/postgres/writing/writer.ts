@@ -1,6 +1,6 @@
 import { AppError } from '../../../domain/error.ts'
 import type { GroupOutcome } from '../../../engine/group-queue.ts'
-import type { OpenOptions } from '../../engine.ts'
+import type { OpenOptions } from '../../database.ts'
 import type { Client, Query } from '../driver.ts'
 import { isConnectionLost, isRepeatable, REPEAT_MS, repeat, toAppError } from '../errors.ts'
 import { findBeyond } from './quota.ts'

@@ -1,7 +1,7 @@
 import type { Database, Statement } from 'bun:sqlite'
 import { type OwnedPlant, PLANT_FIELDS, type PlantRow, toPlant } from '../../../domain/plant.ts'
 import { openReader, rowsOf } from '../../../engine/sqlite/driver.ts'
-import type { FileTools } from '../../engine.ts'
+import type { FileTools } from '../../database.ts'
 import { COLUMNS, KEYS } from '../../tables.ts'
 import { BATCH, type Contents, type Row } from '../../tools/contents.ts'
 import { toAppError } from '../errors.ts'

@@ -17,7 +17,7 @@ import {
 import { BACKUP_OF } from '../../../engine/sqlite/files/schema.ts'
 import { pragmaNumber } from '../../../engine/sqlite/migrate.ts'
 import { cloneDatabase, withClone } from '../../../engine/sqlite/tools/clone-database.ts'
-import type { FileStatus, FileTools, OpenOptions } from '../../engine.ts'
+import type { FileStatus, FileTools, OpenOptions } from '../../database.ts'
 import { fromEngine, throwFromEngine } from '../../errors.ts'
 import { toAppError } from '../errors.ts'
 import { countRows, PLANT_FORMAT, SCHEMA_VERSION } from '../format.ts'

@@ -1,10 +1,10 @@
 import { describeAddress, isLocal, type PostgresAddress } from '../../domain/database-url.ts'
 import { misused } from '../../domain/error.ts'
-import type { Engine, OpenOptions } from '../engine.ts'
+import type { NamedDatabase, OpenOptions } from '../database.ts'
 import type { ConnectionOptions } from './driver.ts'
 
 /** The database at this address. Its driver is loaded when it is first used. */
-export const postgresEngine = (connection: ConnectionOptions): Engine => ({
+export const postgresDatabase = (connection: ConnectionOptions): NamedDatabase => ({
   location: describeAddress(connection.address),
   repairAdvice:
     'End all servers that use the database, then restore a backup of it: see docs/how-to/backup-restore.md.',

@@ -1,9 +1,9 @@
-import type { Engine } from '../engine.ts'
+import type { NamedDatabase } from '../database.ts'
 import { RESTORE } from '../errors.ts'
 import { openSqliteStore } from './store.ts'
 
 /** The SQLite file at this path. */
-export const sqliteEngine = (path: string): Engine => ({
+export const sqliteDatabase = (path: string): NamedDatabase => ({
   location: path,
   repairAdvice: RESTORE,
   open: (onFailure, options) => openSqliteStore(path, onFailure, options),

@@ -7,8 +7,8 @@ import type { Cloned as ClonedRows, CloneOptions } from '../engine/sqlite/tools/
 import type { Counts } from './tables.ts'
 import type { Source, Target } from './tools/contents.ts'
 
-/** The kind of database that `--database` names, and what it can do. A server never loads the tools. */
-export interface Engine {
+/** The database that `--database` names, and what can be done with its kind. A server never loads the tools. */
+export interface NamedDatabase {
   /** How messages name the database: an absolute path, or a URL without its password. */
   readonly location: string
   /** What to do if the database is damaged. */
