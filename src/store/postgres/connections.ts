@@ -1,10 +1,11 @@
 import { AppError } from '../../domain/error.ts'
+import type { Health } from '../../domain/store.ts'
 import { queueGroups } from '../../engine/group-queue.ts'
 import type { OpenOptions } from '../database.ts'
 import { throwFromEngine } from '../errors.ts'
 import { type Client, type ConnectionOptions, createClient, type Parameter } from './driver.ts'
 import { isRepeatable, REPEAT_MS, repeat, toAppError } from './errors.ts'
-import { openTokenChanges, type TokenChanges, watchTokens } from './versions.ts'
+import { type ChangeTokens, openTokenChanges, type TokenChanges, type TokenVersions, watchTokens } from './versions.ts'
 import { keyOf, type PlantWrite } from './writing/statements.ts'
 import { openWriter } from './writing/writer.ts'
 
@@ -16,11 +17,25 @@ export const READS_MAX = 4096
 /** How long a read of whole tables may take. Only commands wait for such reads. */
 export const READ_ALL_TIMEOUT_MS = 3_600_000
 
-/** All connections of a store. Every read and every write passes through them. */
-export type Connections = ReturnType<typeof connect>
+/** All connections of a store. Every read and every write passes through them, and rejects with an `AppError` if it fails. */
+export interface Connections extends Pick<OpenOptions, 'quotaPlants' | 'observer'>, Pick<Health, 'load'> {
+  /** Runs one statement that reads, or that can be repeated like a read. */
+  read<Row>(text: string, parameters?: readonly Parameter[], timeoutMs?: number): Promise<readonly Row[]>
+  readonly changeTokens: ChangeTokens
+  /** Writes a plant durably. A put resolves to whether it made the plant. */
+  writePlant(plant: PlantWrite): Promise<boolean>
+  readonly versions: TokenVersions
+  /** For statements before the store is open. */
+  readonly client: Client
+  /** From now on the store can be used. */
+  open(): Promise<void>
+  /** Closes all connections after the groups that are under way. A second call does nothing. */
+  close(): Promise<void>
+  isClosed(): boolean
+}
 
 /** Prepares the connections. None is made before the first statement. */
-export function connect(connection: ConnectionOptions, options: OpenOptions) {
+export function connect(connection: ConnectionOptions, options: OpenOptions): Connections {
   const client = createClient(connection, options.isServer ? CONNECTIONS_OF_SERVER : CONNECTIONS_OF_COMMAND)
   /** Why nothing can be read or written now. */
   let refusal: AppError | undefined = new AppError('store_failed', { cause: 'the database has not been reached yet' })
@@ -29,6 +44,36 @@ export function connect(connection: ConnectionOptions, options: OpenOptions) {
   const requireOpen = () => {
     if (refusal !== undefined) throw refusal
   }
+  const isClosed = () => closing !== undefined
+  const { readStamp, requirePrimary } = watchStandbys(client, requireOpen, isClosed, options)
+  const read = openReads(client, requirePrimary)
+  const { renew, changed, ...versions } = watchTokens(readStamp)
+  const { endWrites, ...writers } = openWriters(connection, requirePrimary, options)
+
+  return {
+    ...writers,
+    quotaPlants: options.quotaPlants,
+    observer: options.observer,
+    read,
+    changeTokens: openTokenChanges(client, requirePrimary, changed),
+    versions,
+    client,
+    async open() {
+      if (closing === undefined) refusal = undefined
+      await renew()
+    },
+    async close() {
+      // A request that was cut at the end of the server may still ask for something.
+      refusal = new AppError('store_busy')
+      closing ??= endWrites(refusal).then(client.close)
+      await closing
+    },
+    isClosed,
+  }
+}
+
+/** Opens the writers. One writes groups of creates and puts, the other groups of deletes, each on a connection of its own. */
+function openWriters(connection: ConnectionOptions, requirePrimary: () => void, options: OpenOptions) {
   const { quotaPlants, observer } = options
   const [puts, deletes] = [createClient(connection, 1), createClient(connection, 1)]
   const queue = queueGroups({
@@ -38,18 +83,8 @@ export function connect(connection: ConnectionOptions, options: OpenOptions) {
     },
     observer,
   })
-  const isClosed = () => closing !== undefined
-  const { readStamp, requirePrimary } = watchStandbys(client, requireOpen, isClosed, options)
-  const read = openReads(client, requirePrimary)
-  const { renew, changed, ...versions } = watchTokens(readStamp)
-
   return {
-    read,
-    changeTokens: openTokenChanges(client, requirePrimary, changed),
-    /**
-     * Writes a plant durably. A put resolves to whether it made the plant. One statement writes a group of creates and puts, and another
-     * one a group of deletes, each on a connection of its own.
-     */
+    load: queue.load,
     async writePlant(plant: PlantWrite): Promise<boolean> {
       requirePrimary()
       const { kind, values = [], expected } = plant
@@ -64,25 +99,11 @@ export function connect(connection: ConnectionOptions, options: OpenOptions) {
       const isMade = await write.catch(throwFromEngine)
       return isMade === true
     },
-    quotaPlants,
-    observer,
-    load: queue.load,
-    versions,
-    /** For statements before the store is open. */
-    client,
-    /** From now on the store can be used. */
-    async open(): Promise<void> {
-      if (closing === undefined) refusal = undefined
-      await renew()
+    /** Refuses further writes, and closes both connections after the groups that are under way. */
+    async endWrites(refusal: AppError): Promise<void> {
+      await queue.refuse(refusal)
+      await Promise.all([puts.close(), deletes.close()])
     },
-    /** Closes all connections after the groups that are under way. A second call does nothing. */
-    async close(): Promise<void> {
-      // A request that was cut at the end of the server may still ask for something.
-      refusal = new AppError('store_busy')
-      closing ??= queue.refuse(refusal).then(() => Promise.all([client.close(), puts.close(), deletes.close()]))
-      await closing
-    },
-    isClosed,
   }
 }
 
@@ -93,7 +114,7 @@ const STAMP_PAUSE_MS = 500
 const SELECT_STAMP = `select tokens_stamp as stamp, token_changes as changes,
   coalesce(current_setting('in_hot_standby', true), 'off') as standby from plantstore.counters`
 
-/** Reads stamps. After one from a standby, which may lack answered writes, `requirePrimary` throws `store_failed` for a server. */
+/** Reads stamps. After one from a standby, which may lack answered writes, a server's `requirePrimary` throws `store_failed`. */
 function watchStandbys(client: Client, requireOpen: () => void, isClosed: () => boolean, options: OpenOptions) {
   const read = openReads(client, requireOpen)
   let missingStamps = 0

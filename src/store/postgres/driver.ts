@@ -26,18 +26,29 @@ export const columns = (type: Column['type'], ...lists: readonly Column['values'
   lists.map((values) => new Column(type, values))
 export type Parameter = string | number | bigint | boolean | Uint8Array | Column | null
 
-/** Runs one statement. A row has the values of its columns by their names. Rejects with an error of the driver or `AnswerTimeout`. */
+/** Runs one statement. A row has its values by the names of the columns. Rejects with the driver's error or `AnswerTimeout`. */
 export type Query = <Row>(text: string, parameters?: readonly Parameter[]) => Promise<readonly Row[]>
 
-export type Client = ReturnType<typeof createClient>
+/** One or several connections. Each is made when a statement needs it, and made again after it was lost. */
+export interface Client {
+  /** A `Query` with a timeout, which is `ANSWER_TIMEOUT_MS` if left out. */
+  query<Row>(text: string, parameters?: readonly Parameter[], timeoutMs?: number): Promise<readonly Row[]>
+  /**
+   * Does all of the work or nothing, within this time. The work runs one statement after the other, and each sees what was
+   * committed while the one before it waited.
+   */
+  transaction<T>(work: (query: Query) => Promise<T>, timeoutMs?: number): Promise<T>
+  /** Closes the connections. Statements that have no answer yet reject. */
+  close(): Promise<void>
+}
 
 /** The server did not answer a statement in time. It may still execute the statement. */
 export class AnswerTimeout extends Error {
   override readonly name = 'AnswerTimeout'
 }
 
-/** Prepares one or several connections. Each is made when a statement needs it, and made again after it was lost. */
-export function createClient(options: ConnectionOptions, connections: number) {
+/** Prepares so many connections. */
+export function createClient(options: ConnectionOptions, connections: number): Client {
   let pool = createPool(options, connections)
 
   /** A server that does not answer blocks its connections. After the timeout it gets other connections. */
@@ -59,19 +70,13 @@ export function createClient(options: ConnectionOptions, connections: number) {
   }
 
   return {
-    /** A `Query` with a timeout. */
     query: <Row>(text: string, parameters?: readonly Parameter[], timeoutMs = ANSWER_TIMEOUT_MS) =>
       answered(queryWith(pool)<Row>(text, parameters), timeoutMs),
-    /**
-     * Does all of the work or nothing, within this time. The work runs one statement after the other, and each sees what was
-     * committed while the one before it waited.
-     */
-    transaction: <T>(work: (query: Query) => Promise<T>, timeoutMs = ANSWER_TIMEOUT_MS): Promise<T> =>
+    transaction: <T>(work: (query: Query) => Promise<T>, timeoutMs = ANSWER_TIMEOUT_MS) =>
       answered(
         pool.begin('isolation level read committed', (transaction) => work(queryWith(transaction))),
         timeoutMs,
       ),
-    /** Closes the connections. Statements that have no answer yet reject. */
     close: () => pool.close({ timeout: 0 }),
   }
 }

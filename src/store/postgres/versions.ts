@@ -1,5 +1,5 @@
 import { AppError } from '../../domain/error.ts'
-import { TOKEN_CHANGES_SEEN_WITHIN_MS, type Version } from '../../domain/store.ts'
+import { TOKEN_CHANGES_SEEN_WITHIN_MS, type Tokens, type Version } from '../../domain/store.ts'
 import { NOBODY, type UserId } from '../../domain/token.ts'
 import { ANSWER_TIMEOUT_MS, type Client, type Query } from './driver.ts'
 import { ATTEMPT_MIN_MS, isConflict, isConnectionLost, REPEAT_MS, repeat, toAppError } from './errors.ts'
@@ -23,9 +23,12 @@ export interface TokenChanges {
   readonly changes: string
 }
 
+/** How caches know that tokens and users are still the same. */
+export type TokenVersions = Pick<Tokens, 'tokensVersion' | 'hasSameTokens'>
+
 /**
- * Watches the changes that any process makes to tokens and users (see `openTokenChanges`). Requests start reads of the stamp and of
- * the latest changes, but do not wait for them.
+ * Watches the changes that any process makes to tokens and users (see `openTokenChanges`). Requests start reads of the stamp
+ * and of the latest changes, but do not wait for them.
  */
 export function watchTokens(readChanges: () => Promise<TokenChanges>, monotonicMs = () => performance.now()) {
   let version: Version = 0
@@ -81,23 +84,38 @@ function changedSince(known: bigint | undefined, stamp: bigint, changes: string)
 }
 
 /**
- * The database ends a transaction whose process stands still for so long. It is less than `ANSWER_TIMEOUT_MS`: the others, who wait
- * for its locks, still have time then.
+ * The database ends a transaction whose process stands still for so long. It is less than `ANSWER_TIMEOUT_MS`: the others, who
+ * wait for its locks, still have time then.
  */
 const STANDSTILL_MAX = '3s'
 
 /**
- * Returns a function that runs a transaction which creates or changes tokens or users. Only one such transaction of all processes
- * runs at a time, and those of this process run in the order in which they were asked for. A conflict repeats the work. The caller may
- * limit the time until the answer: what has not begun by then rejects with `store_busy`.
+ * Runs a transaction that creates or changes tokens or users, and repeats it after a conflict. The transaction locks the counters
+ * first, so of all processes only one runs such a transaction at a time. A process runs its own in the order of the calls. If
+ * `timeMs` has nearly passed before a transaction begins, it does not begin, and rejects with `store_busy`.
  *
- * The work announces the user whose tokens it changes, and `changed` gets this user. A create announces `NOBODY`: no cache holds
- * what does not exist, but the stamp must tell a standby that lacks the create. `requireOpen` throws an `AppError`.
+ * The work calls `announce` with the user whose tokens it changes. Work that only creates need not, because no cache holds what
+ * did not exist.
  */
-export function openTokenChanges(client: Client, requireOpen: () => void, changed: (users: Iterable<UserId>) => void) {
+export type ChangeTokens = <T>(
+  work: (query: Query, announce: (user: UserId) => void) => Promise<T>,
+  timeMs?: number,
+) => Promise<T>
+
+/**
+ * Opens the transactions of this process. Each stores a new stamp and the announced user, or `NOBODY`, from which other
+ * processes learn what has changed. At its end `changed` gets the user for the caches of this process. A create needs a new
+ * stamp, too: if a standby without the create becomes the primary, its older stamp tells all processes that their caches are
+ * wrong. `requireOpen` throws an `AppError` while the store cannot be used.
+ */
+export function openTokenChanges(
+  client: Client,
+  requireOpen: () => void,
+  changed: (users: Iterable<UserId>) => void,
+): ChangeTokens {
   let last: Promise<unknown> = Promise.resolve()
 
-  return <T>(work: (query: Query, announce: (user: UserId) => void) => Promise<T>, timeMs = Infinity): Promise<T> => {
+  return (work, timeMs = Number.POSITIVE_INFINITY) => {
     const deadlineMs = performance.now() + timeMs
     let user = NOBODY
     let mayBeCommitted = false

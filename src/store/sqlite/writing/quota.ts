@@ -5,13 +5,20 @@ import type { UserId } from '../../../domain/token.ts'
 export const COUNTED_USERS_MAX = 10_000
 
 /** The quota of plants of the connection that writes. */
-export type PlantQuota = ReturnType<typeof openQuota>
+export interface PlantQuota {
+  /** Whether a user has as many plants as the quota allows. */
+  isUsedUp(user: UserId): boolean
+  /** Records that a user has so many plants more or less. */
+  record(user: UserId, change: number): void
+  /** Forgets all counts. */
+  forget(): void
+}
 
 /**
  * Counts the plants of users who create some, each user once. A million plants take 40 ms. A count is exact while `record` gets
  * every change of this connection, and while `forget` is called after a rollback and after each commit of another process.
  */
-export function openQuota(writer: Database, quotaPlants: number) {
+export function openQuota(writer: Database, quotaPlants: number): PlantQuota {
   const counts = new Map<UserId, number>()
   const selectCount = writer.prepare<unknown, [UserId, number]>(
     'select count(*) from (select 1 from plants where user_id = ?1 limit ?2)',
@@ -23,9 +30,8 @@ export function openQuota(writer: Database, quotaPlants: number) {
     return Number(plants)
   }
   return {
-    isUsedUp: (user: UserId): boolean => (counts.get(user) ?? count(user)) >= quotaPlants,
-    /** Records that a user has so many plants more or less. */
-    record(user: UserId, change: number): void {
+    isUsedUp: (user) => (counts.get(user) ?? count(user)) >= quotaPlants,
+    record(user, change) {
       const plants = counts.get(user)
       if (plants === undefined) return
       // Beyond the quota nobody has counted how many there are.
