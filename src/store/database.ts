@@ -125,7 +125,7 @@ export interface FileTools {
   ): Promise<void>
   /**
    * Imports the plants that `use` adds and stores. Of several plants with the same user and id it keeps the last one with
-   * `replace`, else the first one. Servers may use the database meanwhile. If `use` rejects, what was not committed is rolled back.
+   * `replace`, else the first one. Servers may use the database meanwhile. A rejection of `use` rolls back what is not committed.
    */
   importPlants(rule: ConflictRule, clocks: Clocks, use: (target: PlantImport) => Promise<void>): Promise<void>
 }
@@ -145,7 +145,7 @@ export interface FileStatus extends Counts {
 
 /** An import. All plants wait in a staging table until they are stored. */
 export interface PlantImport {
-  /** Adds a plant to the staging table. Returns the line of an earlier plant with its user and id if that one stays there instead. */
+  /** Adds a plant to the staging table. Returns the line of an earlier plant with its user and id, if that one stays instead. */
   add(plant: OwnedPlant, line: number): number | undefined
   /** The lines whose user has a plant with their id already, in the order of the lines. */
   findExisting(): Iterable<ExistingLine>
@@ -161,7 +161,7 @@ export interface PlantImport {
 export type ExistingLine = Omit<OwnedPlant, 'plant'> & { readonly line: bigint }
 
 /**
- * A clone that is whole and on disk. `bytes` is the size of the backup, also after a restore: the restored database lacks the record
- * that makes a file a backup.
+ * A clone that is whole and on disk. `bytes` is the size of the backup, also after a restore: the restored database lacks the
+ * record that makes a file a backup.
  */
 export type Cloned = ClonedRows<Counts> & { readonly path: string; readonly bytes: number }

@@ -29,13 +29,13 @@ const RULES: Readonly<Record<string, Readonly<Record<string, Rule>>>> = {
   tokens: { id: IDENTIFIER, created_at_ms: TIME, expires_at_ms: TIME, revoked_at_ms: TIME, last_used_at_ms: TIME },
 }
 
-/** A statement about a column finds at most so many rows, as `pragma integrity_check` does, and shows so many characters of a value. */
+/** A statement about a column finds at most so many rows, as `pragma integrity_check` does, and shows so much of a value. */
 export const FOUND_MAX = 100
 const SHOWN_LENGTH = 100
 
 /**
- * Statements for every database that find the rows which belong to no user or break a rule: a line for each row and rule. `prefix`
- * stands before the names of the tables, and `text` is the rule of all other texts. A column that is not there is left out.
+ * Statements for every database that find the rows which belong to no user or break a rule: a line for each row and rule.
+ * `prefix` stands before the names of the tables, and `text` is the rule of all other texts. Missing columns are left out.
  */
 export const findRuleBreaks = (prefix: string, text?: Rule, hasColumn = (_table: string, _column: string) => true) => [
   ...['tokens', 'plants'].map(

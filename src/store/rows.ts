@@ -26,9 +26,10 @@ export type Expected = 'any' | 'some' | 'none' | PlantValues
 export const mayMake = (expected: Expected): boolean => expected === 'any' || expected === 'none'
 
 /**
- * Writes a plant if the stored one fulfils a condition. A function is evaluated before the transaction, which then finds the same
- * plant or writes nothing: `write` rejects with `precondition_failed`, or as a delete with `plant_not_found`. A refusal passes through
- * the same queue, so that a store which cannot write says so first.
+ * Writes a plant if the stored one fulfils a condition. If that is a function, this reads the plant, calls the function, and
+ * has `write` expect the same plant. If another request has changed the plant by then, `write` rejects with
+ * `precondition_failed`, or as a delete with `plant_not_found`, and this begins again. If the function returns false, this has
+ * `write` expect `NO_PLANT`, so that the refusal comes from the queue: a store that cannot write says so first.
  */
 export async function writeIf<T>(
   condition: PlantCondition | undefined,
@@ -58,7 +59,7 @@ export async function writeIf<T>(
   throw new AppError('store_busy', { cause: 'other requests replace the plant again and again' })
 }
 
-/** As `writeIf` for a delete. With values `deleteSame` deletes a plant only while it has them, and else rejects with `plant_not_found`. */
+/** As `writeIf` for a delete. `deleteSame` deletes a plant only while it has the values, else rejects with `plant_not_found`. */
 export function deleteIf(
   condition: PlantCondition | undefined,
   read: () => Promise<Plant>,
@@ -86,8 +87,8 @@ export const byIdOrName =
 const isOf = (kind: ErrorKind, error: unknown): boolean => error instanceof AppError && error.kind === kind
 
 /**
- * Deletes the plants of a user, and the user with the last batch. `deleteBatch` returns how many plants it has deleted: fewer than
- * `DELETE_BATCH_PLANTS` if they were the last. Returns how many all were. `total` is their number at the start.
+ * Deletes the plants of a user, and the user with the last batch. `deleteBatch` returns how many plants it has deleted: fewer
+ * than `DELETE_BATCH_PLANTS` if they were the last. Returns how many all were. `total` is their number at the start.
  */
 export async function deleteInBatches(
   total: number,
@@ -133,7 +134,7 @@ export const selectTokens = (prefix = '', others = ''): string => `
 /** A row, as the drivers return it: the values of its columns by their names. */
 export type Row = Readonly<Record<string, bigint | string | null>>
 
-/** What a row says: integers become numbers, and null becomes `undefined`. The caller has given the columns the names of the type. */
+/** What a row says: integers become numbers, and null becomes `undefined`. The statement names the columns as the type does. */
 export function fromRow<T extends object>(row: Row): T {
   const object: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(row)) {

@@ -22,10 +22,10 @@ const CHECKS: readonly string[] = [
 ]
 
 /** The number of tokens that expire soon. */
-const COUNT_EXPIRING = `select count(*) as tokens from (select 1 from plantstore.tokens
-  where revoked_at_ms is null and replaced_by is null and expires_at_ms > $1 and expires_at_ms <= $2 limit ${EXPIRING_TOKENS_MAX}) as soon`
+const COUNT_EXPIRING = `select count(*) as tokens from (select 1 from plantstore.tokens where revoked_at_ms is null
+  and replaced_by is null and expires_at_ms > $1 and expires_at_ms <= $2 limit ${EXPIRING_TOKENS_MAX}) as soon`
 
-/** The size of all tables with their indexes and large texts. Some databases cannot tell it, do not let this user ask, or tell 0. */
+/** The size of all tables, indexes and large texts. Some databases cannot tell it, do not let this user ask, or tell 0. */
 const MEASURE_SIZE = `select sum(pg_catalog.pg_total_relation_size(tables.oid))::int8 as bytes
   from pg_catalog.pg_class as tables join pg_catalog.pg_namespace as schemas on schemas.oid = tables.relnamespace
   where schemas.nspname = 'plantstore' and tables.relkind = 'r'`

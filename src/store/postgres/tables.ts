@@ -4,8 +4,8 @@ import { columns, type Query } from './driver.ts'
 const ARRAY_TYPES = { integer: 'int8', text: 'text', bytes: 'text' } as const
 
 /**
- * Inserts rows whose values have the order of `COLUMNS`. A row may lack its last values, which then are null. The driver cannot send
- * an array of bytes, so bytes are sent in hexadecimal.
+ * Inserts rows whose values have the order of `COLUMNS`. A row may lack its last values, which then are null. The driver cannot
+ * send an array of bytes, so bytes are sent in hexadecimal.
  */
 export async function insertRows(
   query: Query,
@@ -26,9 +26,10 @@ export async function insertRows(
 }
 
 /**
- * Selects columns of rows in the order of `key`: all columns, or `names`. `condition` also has their order and limit, so that no further sort is needed. The select stops
- * `rowsAfter` rows behind the row whose text reaches a number of bytes, because many large plants would not fit in memory.
- * PostgreSQL knows the length of a text without reading it.
+ * Returns a statement that selects the columns `names` of rows, or all columns, in the order of `key`. `condition` must end with
+ * that order and a limit, so that the database sorts once. The rows end `rowsAfter` rows after the one that brings the length of
+ * their texts to `textBytes`, because many large plants would not fit in memory. PostgreSQL knows the length of a text without
+ * reading it.
  */
 export function selectPart(
   table: Table,

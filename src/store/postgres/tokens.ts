@@ -69,7 +69,7 @@ export function tokens({ read, changeTokens, versions }: Connections) {
   } satisfies Tokens
 }
 
-/** The stored tokens with the hashes of these, at the same indexes. The driver cannot send an array of bytes, so they are hexadecimal. */
+/** The stored tokens with the hashes of these, at the same indexes. Hashes are sent in hexadecimal, as by `insertRows`. */
 async function findStored(query: Query, tokens: readonly NewToken[]) {
   const hashes = tokens.map(({ hash }) => hash.toHex())
   const rows = await query<Row & { readonly number: bigint }>(

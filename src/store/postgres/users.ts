@@ -56,8 +56,8 @@ export function users({ read, changeTokens }: Connections) {
         await query(BLOCK, [user, Date.now()])
         return { user, tokens: (await query(DELETE_TOKENS, [user])).length }
       })
-      // By then every server knows of the block. One that remembered this user would not show what the user has created whom a JWT
-      // makes anew after the deletion.
+      // By then every server knows of the block. A server that remembered this user would not show the plants of the user whom a
+      // JWT makes anew after the deletion.
       await Bun.sleep(TOKEN_CHANGES_SEEN_WITHIN_MS)
       const deleteBatch = () =>
         changeTokens(async (query, announce) => {

@@ -22,7 +22,7 @@ const LOOK_MS = 45_000
 /** Settings of a copy beside `idle_in_transaction_session_timeout`. The driver reads no other form of bytes. */
 const SETTINGS = { bytea_output: 'hex', lock_timeout: '2s', statement_timeout: '0', transaction_timeout: '0' }
 
-/** Replaces settings of the role and the database for a transaction. Some databases lack some, or refuse names that are no literals. */
+/** Replaces settings of role and database for a transaction. Some databases lack some, or refuse names that are no literals. */
 async function applySettings(query: Query, idleTimeout: string): Promise<void> {
   const known = (await query<{ readonly name: string }>('select name from pg_catalog.pg_settings')).map(
     ({ name }) => name,
@@ -36,7 +36,11 @@ const SELECT_CHANGES = `select tokens_stamp, last_user_id, last_token_id,
     (select string_agg(id || ' ' || groups, ',' order by id) from plantstore.writers)
   from plantstore.counters`
 
-/** Keeps others from changing users and tokens. Without users there are no plants. It waits for a transaction that was lost. */
+/**
+ * Locks the counters until the transaction ends. A copy does so before it writes, so that meanwhile no server makes users or
+ * tokens, nor plants, which need a user. After a lost commit it locks them again: this waits until the database has ended the
+ * lost transaction.
+ */
 const LOCK = 'select tokens_stamp as stamp from plantstore.counters for update'
 type Locked = { readonly stamp: bigint }
 

@@ -6,8 +6,8 @@ import { keyOf, type PlantWrite } from './statements.ts'
 /**
  * Finds the creates and puts for which their users have no room within a quota. A plant that exists needs no room.
  *
- * The transaction locks the users and counts their plants. The lock waits for inserts of other servers, which have locked the user
- * for their foreign key, and keeps back later ones. So the quota is exact, however many servers create.
+ * The transaction locks the users and counts their plants. The lock waits for inserts of other servers, which have locked the
+ * user for their foreign key, and keeps back later ones. So the quota is exact, however many servers create.
  */
 export async function findBeyond(
   query: Query,

@@ -7,8 +7,8 @@ import { PLANT_COLUMNS } from '../../tables.ts'
 import { columns, type Parameter } from '../driver.ts'
 
 /**
- * The kinds of writes, and why one is refused whose user exists. A put that finds what it expects is refused if another process has made
- * the plant while the statement waited. It can be repeated then.
+ * The kinds of writes, and why one is refused whose user exists. A put that finds what it expects is refused if another process
+ * has made the plant while the statement waited. It can be repeated then.
  */
 const REFUSALS = { create: 'plant_exists', put: 'precondition_failed', delete: 'plant_not_found' } as const
 
@@ -36,13 +36,13 @@ const EXPECTED = PLANT_FIELDS.map((field) => `expected_${field}`)
 /** What a statement gets of each plant besides its key. `found` is what it has to find: `same` for exactly those values. */
 const COLUMNS = ['found', ...PLANT_FIELDS, ...EXPECTED]
 
-/** These are added to the number of a create or put that is refused because of a quota, and of a put that has replaced a plant. */
+/** Added to the number of a create or put that a quota refuses, and to that of a put that has replaced a plant. */
 const BEYOND_QUOTA = GROUP_MAX_WRITES
 const REPLACED = 2 * GROUP_MAX_WRITES
 
 /**
- * Each group is one statement, with a row for each plant. The gate locks the writer's entry. It has no row if this group is not the
- * writer's next one, or the entry is closed. Refused writes are numbered from 1, or from -1 if the user does not exist.
+ * Each group is one statement, with a row for each plant. The gate locks the writer's entry. It has no row if this group is not
+ * the writer's next one, or the entry is closed. Refused writes are numbered from 1, or from -1 if the user does not exist.
  */
 const groupStatement = (writes: string): string => `with gate as (
     select id from plantstore.writers where id = $1 and groups = $2 and not is_closed for update
@@ -74,8 +74,8 @@ const insertFrom = (source: string): string => `
 /**
  * The statements that write a group. One returns no row if the gate is closed: then nothing was written.
  *
- * The second makes plants, and then replaces those that it did not make. No order is certain in which an update locks its rows. So it
- * first locks the users, in one order: then no other such statement replaces plants of theirs.
+ * The second makes plants, and then replaces those that it did not make. No order is certain in which an update locks its rows.
+ * So it first locks the users, in one order: then no other such statement replaces plants of theirs.
  */
 const GROUP_STATEMENTS = {
   create: groupStatement(`done as (${insertFrom('gate cross join wanted')}
@@ -102,7 +102,7 @@ const GROUP_STATEMENTS = {
 /** The writes of a plant within a group, with their indexes. All are of one kind. */
 type Run = readonly (readonly [index: number, write: PlantWrite])[]
 
-/** The runs of a group, and of each the write that the statement gets: the first that finds none, and else the last, which stays. */
+/** The runs of a group, and the write of each that the statement gets: the first if it finds none, else the last, which stays. */
 export function runsOf(plants: readonly PlantWrite[]) {
   const runs: readonly Run[] = [...Map.groupBy(plants.entries(), ([, plant]) => keyOf(plant)).values()]
   const rows = runs.flatMap((run) => run.at(run[0]?.[1].expected === 'none' ? 0 : -1)?.[1] ?? [])

@@ -79,7 +79,7 @@ const NO_ENTRY: LedgerEntry = { id: '', openedAtMs: Number.NEGATIVE_INFINITY, gr
 const isWorn = ({ groups, openedAtMs }: LedgerEntry): boolean =>
   groups >= ENTRY_MAX_GROUPS || Date.now() - openedAtMs >= ENTRY_MAX_USE_MS
 
-/** Adds an entry. Deletes the writer's last one, whose latest statement may still arrive, and those of others that are too old. */
+/** Adds an entry. Deletes the writer's last one, whose latest statement may still arrive, and others that are too old. */
 async function replaceEntry(query: Query, lastId: string): Promise<LedgerEntry> {
   const [id, openedAtMs] = [crypto.randomUUID(), Date.now()]
   const oldestMs = openedAtMs - ENTRY_MAX_AGE_MS
