@@ -47,7 +47,7 @@ export function connect(connection: ConnectionOptions, options: OpenOptions): Co
   const isClosed = () => closing !== undefined
   const { readStamp, requirePrimary } = watchStandbys(client, requireOpen, isClosed, options)
   const read = openReads(client, requirePrimary)
-  const { renew, changed, ...versions } = watchTokens(readStamp)
+  const { refresh, changed, ...versions } = watchTokens(readStamp)
   const { endWrites, ...writers } = openWriters(connection, requirePrimary, options)
 
   return {
@@ -60,7 +60,7 @@ export function connect(connection: ConnectionOptions, options: OpenOptions): Co
     client,
     async open() {
       if (closing === undefined) refusal = undefined
-      await renew()
+      await refresh()
     },
     async close() {
       // A request that was cut at the end of the server may still ask for something.

@@ -52,10 +52,10 @@ export function plants({ read, writePlant, changeTokens, quotaPlants, observer }
   const makeUser = async ({ name, createdAtMs }: ProviderUser, { id, ...plant }: NewPlant) => {
     const values = valuesOf(plant)
     const content = { userName: name, createdAtMs, row: [id, ...values] }
-    const making = () =>
+    const createUser = () =>
       firstPlants.write({ lane: 'first', content, textLength: values.join('').length }).catch(throwFromEngine)
     // `makeUsers` returns the user. With a quota of 0 no user is made.
-    const user = (await (quotaPlants === 0 ? findUser(read, name) : making())) as FoundUser | undefined
+    const user = (await (quotaPlants === 0 ? findUser(read, name) : createUser())) as FoundUser | undefined
     if (user === undefined && quotaPlants === 0) throw new AppError('quota_exceeded')
     if (user?.blockedAtMs !== undefined) throw new AppError('token_invalid')
     return user?.id

@@ -5,7 +5,7 @@ import { ANSWER_TIMEOUT_MS, type Client, type Query } from './driver.ts'
 import { ATTEMPT_MIN_MS, isConflict, isConnectionLost, REPEAT_MS, repeat, toAppError } from './errors.ts'
 
 /** The age at which the changes are read again, and the age from which they no longer count. */
-const RENEW_AFTER_MS = 300
+const REFRESH_AFTER_MS = 300
 const VALID_FOR_MS = TOKEN_CHANGES_SEEN_WITHIN_MS - 100
 
 /**
@@ -51,10 +51,10 @@ export function watchTokens(readChanges: () => Promise<TokenChanges>, monotonicM
   }
   const tokensVersion = (): Version | undefined => {
     const ageMs = monotonicMs() - asOfMs
-    if (ageMs > RENEW_AFTER_MS) void renew()
+    if (ageMs > REFRESH_AFTER_MS) void refresh()
     return ageMs < VALID_FOR_MS ? version : undefined
   }
-  const renew = () => {
+  const refresh = () => {
     // If the read fails, the changes become too old. Then each request reads the token itself and reports the failure.
     reading ??= read()
       .catch(() => undefined)
@@ -65,7 +65,7 @@ export function watchTokens(readChanges: () => Promise<TokenChanges>, monotonicM
   }
 
   return {
-    renew,
+    refresh,
     tokensVersion,
     hasSameTokens: (user: UserId, since: Version): boolean =>
       tokensVersion() !== undefined && since >= (changedAt[user % USER_SLOTS] ?? version),

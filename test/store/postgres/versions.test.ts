@@ -13,11 +13,11 @@ describe('versions of tokens on PostgreSQL', () => {
       () => answers.shift() ?? Promise.reject(new Error('it was asked too often')),
       () => nowMs,
     )
-    const renewed = versions.renew()
+    const refreshed = versions.refresh()
     // The age counts from the start of the read.
     nowMs = TOKEN_CHANGES_SEEN_WITHIN_MS / 2
     answer.resolve({ stamp: 7n, changes: '' })
-    await renewed
+    await refreshed
 
     expect(TOKEN_CHANGES_SEEN_WITHIN_MS).toBe(1000)
     expect([versions.tokensVersion(), versions.hasSameTokens(1, 1)]).toEqual([1, true])
@@ -86,10 +86,10 @@ function makeWorld() {
   )
   const settle = async (how: (asked: NonNullable<typeof question>) => void) => {
     if (question === undefined) return
-    const renewed = versions.renew()
+    const refreshed = versions.refresh()
     how(question)
     question = undefined
-    await renewed
+    await refreshed
   }
   const change = (user: number, isHere: boolean, isAnnounced = true) => {
     const { stamp: before, changes: told } = stored

@@ -9,7 +9,7 @@ import { keyOf, type PlantWrite } from './statements.ts'
  * The transaction locks the users and counts their plants. The lock waits for inserts of other servers, which have locked the
  * user for their foreign key, and keeps back later ones. So the quota is exact, however many servers create.
  */
-export async function findBeyond(
+export async function findOverQuota(
   query: Query,
   plants: readonly PlantWrite[],
   quotaPlants: number,
@@ -26,7 +26,7 @@ export async function findBeyond(
   const ids = makes.map(({ id }) => id)
   const rows = await query<Record<'user' | 'id', bigint>>(SELECT_STORED, columns('int8', users, ids))
   const stored = new Set(rows.map(keyOf))
-  const beyond = makes.filter((plant) => {
+  const overQuota = makes.filter((plant) => {
     const [key, room] = [keyOf(plant), rooms.get(plant.user) ?? Number.POSITIVE_INFINITY]
     if (stored.has(key)) return false
     if (room <= 0) return true
@@ -34,7 +34,7 @@ export async function findBeyond(
     stored.add(key)
     return false
   })
-  return new Set(beyond)
+  return new Set(overQuota)
 }
 
 /** In one order, so that two servers do not wait for each other. */

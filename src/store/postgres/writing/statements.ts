@@ -37,7 +37,7 @@ const EXPECTED = PLANT_FIELDS.map((field) => `expected_${field}`)
 const COLUMNS = ['found', ...PLANT_FIELDS, ...EXPECTED]
 
 /** Added to the number of a create or put that a quota refuses, and to that of a put that has replaced a plant. */
-const BEYOND_QUOTA = GROUP_MAX_WRITES
+const OVER_QUOTA = GROUP_MAX_WRITES
 const REPLACED = 2 * GROUP_MAX_WRITES
 
 /**
@@ -51,7 +51,7 @@ const groupStatement = (writes: string): string => `with gate as (
       with ordinality as wanted (user_id, id, ${COLUMNS.join(', ')}, number)
   ), ${writes}
   update plantstore.writers set groups = groups + 1, refused = array(
-    select case when wanted.user_id is null then number + ${BEYOND_QUOTA}
+    select case when wanted.user_id is null then number + ${OVER_QUOTA}
       when done.is_replaced then number + ${REPLACED}
       when not exists (select 1 from plantstore.users where users.id = wanted.user_id) then -number else number end
     from wanted left join done on done.user_id = wanted.user_id and done.id = wanted.id
@@ -109,13 +109,13 @@ export function runsOf(plants: readonly PlantWrite[]) {
   return { runs, rows }
 }
 
-/** The statement for the rows of a group, and its parameters. The rows beyond a quota get no user, so that it refuses them. */
+/** The statement for the rows of a group, and its parameters. The rows over a quota get no user, so that it refuses them. */
 export function statementOf(
   { id, groups }: LedgerEntry,
   rows: readonly PlantWrite[],
-  beyond: ReadonlySet<PlantWrite> = new Set(),
+  overQuota: ReadonlySet<PlantWrite> = new Set(),
 ): readonly [text: string, parameters: Parameter[]] {
-  const users = rows.map((row) => (beyond.has(row) ? null : row.user))
+  const users = rows.map((row) => (overQuota.has(row) ? null : row.user))
   const ids = rows.map((row) => row.id)
   const found = rows.map(({ expected }) => (typeof expected === 'string' ? expected : 'same'))
   const fields = PLANT_FIELDS.map((_, index) => rows.map(({ values }) => values?.[index]))
@@ -129,7 +129,7 @@ export function statementOf(
 
 /** The results of a group, from the numbers that its statement has returned or stored. */
 export function resultsOf(runs: readonly Run[], numbers: readonly bigint[]): WriteResults {
-  const byRow = new Map(numbers.map(Number).map((number) => [(Math.abs(number) - 1) % BEYOND_QUOTA, number]))
+  const byRow = new Map(numbers.map(Number).map((number) => [(Math.abs(number) - 1) % OVER_QUOTA, number]))
   const refused: [number, ErrorKind][] = []
   const returned: [number, boolean][] = []
   for (const [row, run] of runs.entries())
@@ -146,6 +146,6 @@ function resultOf({ kind, expected }: PlantWrite, number: number | undefined, is
   // Of several writes only the first can make the plant, or delete it.
   if (number === undefined) return isFirst || (kind === 'put' && expected === 'any' ? false : REFUSALS[kind])
   if (number > REPLACED) return false
-  if (number > BEYOND_QUOTA) return 'quota_exceeded'
+  if (number > OVER_QUOTA) return 'quota_exceeded'
   return number < 0 && kind !== 'delete' && mayMake(expected) ? 'token_invalid' : REFUSALS[kind]
 }

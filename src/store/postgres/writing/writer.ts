@@ -3,7 +3,7 @@ import type { GroupOutcome } from '../../../engine/group-queue.ts'
 import type { OpenOptions } from '../../database.ts'
 import type { Client, Query } from '../driver.ts'
 import { isConnectionLost, isRepeatable, REPEAT_MS, repeat, toAppError } from '../errors.ts'
-import { findBeyond } from './quota.ts'
+import { findOverQuota } from './quota.ts'
 import { type LedgerEntry, type PlantWrite, resultsOf, runsOf, statementOf } from './statements.ts'
 
 /** How long a writer tries to learn the outcome of a group that got no answer. */
@@ -26,18 +26,20 @@ export const ENTRY_MAX_GROUPS = 1000
  * which writes it refused. If a connection is lost before the answer, the entry tells whether the group was written.
  */
 export function openWriter(client: Client, { observer, quotaPlants }: Pick<OpenOptions, 'observer' | 'quotaPlants'>) {
-  /** The entry of the next group, unless it is worn or a group with it got no answer. */
+  /** The entry of the next group, unless it must be replaced or a group with it got no answer. */
   let entry = NO_ENTRY
 
   const send = (used: LedgerEntry, rows: readonly PlantWrite[], leftMs: number) => {
     if (quotaPlants === undefined) return client.query<Refused>(...statementOf(used, rows), leftMs)
     return client.transaction(async (query) => {
-      const beyond = await findBeyond(query, rows, quotaPlants)
-      return query<Refused>(...statementOf(used, rows, beyond))
+      const overQuota = await findOverQuota(query, rows, quotaPlants)
+      return query<Refused>(...statementOf(used, rows, overQuota))
     }, leftMs)
   }
   const attempt = async (rows: readonly PlantWrite[], leftMs: () => number): Promise<readonly bigint[]> => {
-    const used = isWorn(entry) ? await client.transaction((query) => replaceEntry(query, entry.id), leftMs()) : entry
+    const used = mustReplace(entry)
+      ? await client.transaction((query) => replaceEntry(query, entry.id), leftMs())
+      : entry
     entry = used
     try {
       const [row] = await send(used, rows, leftMs())
@@ -73,10 +75,10 @@ interface Refused {
   readonly refused: readonly bigint[]
 }
 
-/** Stands for no entry, or with an id for one that no group may use any more. It is worn. */
+/** Stands for no entry, or with an id for one that no group may use any more. It must be replaced. */
 const NO_ENTRY: LedgerEntry = { id: '', openedAtMs: Number.NEGATIVE_INFINITY, groups: 0 }
 
-const isWorn = ({ groups, openedAtMs }: LedgerEntry): boolean =>
+const mustReplace = ({ groups, openedAtMs }: LedgerEntry): boolean =>
   groups >= ENTRY_MAX_GROUPS || Date.now() - openedAtMs >= ENTRY_MAX_USE_MS
 
 /** Adds an entry. Deletes the writer's last one, whose latest statement may still arrive, and others that are too old. */
