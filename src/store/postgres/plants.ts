@@ -38,9 +38,9 @@ interface FirstPlant extends Pick<NewToken, 'userName' | 'createdAtMs'> {
 }
 
 /** Plants in PostgreSQL. */
-export function plants({ read, writePlant, changeTokens, quotaPlants, observer }: Connections) {
-  const first = (group: readonly FirstPlant[]) => changeTokens((query) => makeUsers(query, group), REPEAT_MS)
-  const firstPlants = queueGroups({ perform: { first }, observer })
+export function plants(connections: Connections) {
+  const { read, writePlant } = connections
+  const makeUser = openFirstPlants(connections)
   const getPlant = async (user: UserId, id: bigint) => {
     const [row] = await read<PlantRow>(SELECT_ONE, [user, id])
     if (row === undefined) throw new AppError('plant_not_found')
@@ -48,18 +48,6 @@ export function plants({ read, writePlant, changeTokens, quotaPlants, observer }
   }
   const idOf = async (owner: PlantOwner): Promise<UserId> =>
     typeof owner === 'number' ? owner : ((await findUser(read, owner.name))?.id ?? NOBODY)
-  /** The id of the user with a name. A missing user is stored with the plant: then it is `undefined`. */
-  const makeUser = async ({ name, createdAtMs }: ProviderUser, { id, ...plant }: NewPlant) => {
-    const values = valuesOf(plant)
-    const content = { userName: name, createdAtMs, row: [id, ...values] }
-    const createUser = () =>
-      firstPlants.write({ lane: 'first', content, textLength: values.join('').length }).catch(throwFromEngine)
-    // `makeUsers` returns the user. With a quota of 0 no user is made.
-    const user = (await (quotaPlants === 0 ? findUser(read, name) : createUser())) as FoundUser | undefined
-    if (user === undefined && quotaPlants === 0) throw new AppError('quota_exceeded')
-    if (user?.blockedAtMs !== undefined) throw new AppError('token_invalid')
-    return user?.id
-  }
   const write = async (kind: 'create' | 'put', owner: PlantOwner, plant: NewPlant, expected: Expected) => {
     // At once for a user's id, so that writes keep their order.
     const isNamed = typeof owner !== 'number'
@@ -98,6 +86,24 @@ export function plants({ read, writePlant, changeTokens, quotaPlants, observer }
     plantsVersion: () => undefined,
     hasOnlyGrown: () => false,
   } satisfies Plants
+}
+
+/** Returns a function that gives the id of the user with a name. It stores a missing user with the plant: then it gives none. */
+function openFirstPlants({ read, changeTokens, quotaPlants, observer }: Connections) {
+  const first = (group: readonly FirstPlant[]) => changeTokens((query) => makeUsers(query, group), REPEAT_MS)
+  const firstPlants = queueGroups({ perform: { first }, observer })
+
+  return async ({ name, createdAtMs }: ProviderUser, { id, ...plant }: NewPlant): Promise<UserId | undefined> => {
+    const values = valuesOf(plant)
+    const content = { userName: name, createdAtMs, row: [id, ...values] }
+    const createUser = () =>
+      firstPlants.write({ lane: 'first', content, textLength: values.join('').length }).catch(throwFromEngine)
+    // `makeUsers` returns the user. With a quota of 0 no user is made.
+    const user = (await (quotaPlants === 0 ? findUser(read, name) : createUser())) as FoundUser | undefined
+    if (user === undefined && quotaPlants === 0) throw new AppError('quota_exceeded')
+    if (user?.blockedAtMs !== undefined) throw new AppError('token_invalid')
+    return user?.id
+  }
 }
 
 /** Stores the missing users, each with the first of their plants. Returns the users of all other plants. */
