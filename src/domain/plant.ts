@@ -111,9 +111,12 @@ type ForEach<Names extends string, Value> = [Names] extends [never]
 export type PlantRow = Readonly<Partial<Record<keyof Plant, string | null>>>
 
 /** The values of a plant or a row. */
-export const valuesOf = (row: PlantRow): PlantValues =>
-  // `map` forgets the length.
-  PLANT_FIELDS.map((field) => row[field] ?? null) as [...PlantValues]
+export function valuesOf(row: PlantRow): PlantValues {
+  const values: (string | null)[] = []
+  for (const field of PLANT_FIELDS) values.push(row[field] ?? null)
+  // No type tells the length.
+  return values as [...PlantValues]
+}
 
 /** The plant in a row or in an object with other properties, without the fields that are missing or `null`. */
 export function toPlant(row: PlantRow): Plant {
