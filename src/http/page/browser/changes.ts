@@ -21,10 +21,10 @@ export async function change(plants: readonly Plant[], act: () => Promise<string
 export const add = (plant: Plant) =>
   change([plant], async () => {
     await createPlant(plant)
-    const { ids, ...tally } = state.tally
+    const { ids, ...counts } = state.counts
     // A new count may take its time.
-    if (ids) set({ tally: { ...tally, ids: new Set([...ids, plant.id]) } })
-    renew(plant.id, plant)
+    if (ids) set({ counts: { ...counts, ids: new Set([...ids, plant.id]) } })
+    recordUpdate(plant.id, plant)
     return `Added “${plant.name}”.`
   })
 
@@ -43,7 +43,7 @@ export const remove = (plants: readonly Plant[]) =>
       const isText = typeof removal === 'string'
       outcome[isText ? removal : 'changed'].push(isText ? plant : removal)
       if (removal === 'deleted') setDeleted([plant, ...state.deleted])
-      else renew(plant.id, isText ? undefined : removal)
+      else recordUpdate(plant.id, isText ? undefined : removal)
     }
     const { deleted, gone, changed } = outcome
     return sentences(
@@ -76,7 +76,7 @@ export const restore = (plants: readonly Plant[]) =>
 export const edit = (shown: Plant | undefined, wanted: Plant) =>
   change([wanted], async () => {
     const now = await replacePlant(shown, wanted)
-    renew(wanted.id, now)
+    recordUpdate(wanted.id, now)
     if (!isSame(now, wanted)) throw new Conflict(now)
     return `${shown ? 'Changed to' : 'Added'} ${describePlant(wanted)}.`
   })
@@ -86,7 +86,8 @@ function setDeleted(deleted: readonly Plant[]): void {
   set({ deleted })
 }
 
-const renew = (id: string, plant: Plant | undefined) => set({ renewed: new Map(state.renewed).set(id, plant) })
+const recordUpdate = (id: string, plant: Plant | undefined) =>
+  set({ updatedPlants: new Map(state.updatedPlants).set(id, plant) })
 
 const sentences = (...all: readonly (string | false)[]) => all.filter(Boolean).join(' ')
 

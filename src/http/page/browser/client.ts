@@ -46,7 +46,7 @@ const waiting: { readonly retry: () => void; readonly giveUp: () => void }[] = [
 export function connect(next: string): void {
   token = next
   waiting.length = 0
-  doubtful.clear()
+  maybeDeleted.clear()
   set({ pause: undefined })
 }
 
@@ -149,8 +149,8 @@ export async function replacePlant(shown: Plant | undefined, wanted: Plant): Pro
   return error === 0 ? wanted : (await getPlant(wanted.id))?.plant
 }
 
-/** Plants whose delete the user gave up before it had an answer. */
-export const doubtful = new Set<Plant>()
+/** Plants whose delete was sent and has no answer: it is under way, or the user gave it up. */
+export const maybeDeleted = new Set<Plant>()
 
 /**
  * Deletes a plant, but only while it is stored as it is shown: another client may have changed it. Returns whether this page has
@@ -158,12 +158,12 @@ export const doubtful = new Set<Plant>()
  */
 export async function deletePlant(shown: Plant): Promise<'deleted' | 'gone' | Plant> {
   const found = await getPlant(shown.id)
-  if (found === undefined) return doubtful.delete(shown) ? 'deleted' : 'gone'
+  if (found === undefined) return maybeDeleted.delete(shown) ? 'deleted' : 'gone'
   if (!isSame(found.plant, shown)) return found.plant
   const options = { headers: { 'if-match': found.etag }, expected: [CODES.notFound, CODES.changed] }
-  doubtful.add(shown)
+  maybeDeleted.add(shown)
   const { error } = await send('DELETE', `plants/${shown.id}`, options)
-  doubtful.delete(shown)
+  maybeDeleted.delete(shown)
   if (error === CODES.changed) return (await getPlant(shown.id))?.plant ?? 'gone'
   // A plant that is gone may be so because the browser has repeated this request.
   return 'deleted'

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Address } from './address.ts'
-import { doubtful, listPlants, Refusal, refusalIn } from './client.ts'
+import { listPlants, maybeDeleted, Refusal, refusalIn } from './client.ts'
 import { FIELD_NAMES, type Plant } from './fields.ts'
 import { countOf } from './messages.ts'
 import { open } from './panel.ts'
@@ -77,7 +77,7 @@ async function readPage({ after, page }: Pick<Address, 'after' | 'page'>) {
   const next = new URLSearchParams(found.next).get('after') ?? ''
   const ids = new Set(found.plants.map(({ id }) => id))
   const isBetween = (id: bigint) => (after === '' || id > BigInt(after)) && (next === '' || id <= BigInt(next))
-  const ghosts = [...state.deleted, ...doubtful].filter(({ id }) => !ids.has(id) && isBetween(BigInt(id)))
+  const ghosts = [...state.deleted, ...maybeDeleted].filter(({ id }) => !ids.has(id) && isBetween(BigInt(id)))
   return { plants: [...found.plants, ...ghosts].sort(byId), next, after, page }
 }
 
@@ -143,15 +143,15 @@ function useSearch(filter: string): Search {
       show({ hits, searched: found.searched + plants.length })
       if (hits.length === HITS_MAX) end('full')
     }
-    set({ renewed: new Map() })
+    set({ updatedPlants: new Map() })
     show({})
     void readAll(job, add)
       .then(() => 'whole' as const, refusalIn)
       .then(end)
     return () => job.abort()
   }, [filter])
-  const { renewed } = state
-  const now = (plant: Plant) => (renewed.has(plant.id) ? renewed.get(plant.id) : plant) ?? []
+  const { updatedPlants } = state
+  const now = (plant: Plant) => (updatedPlants.has(plant.id) ? updatedPlants.get(plant.id) : plant) ?? []
   return search.filter === filter ? { ...search, hits: search.hits.flatMap(now) } : NOTHING
 }
 

@@ -80,13 +80,13 @@ export function countAll(): void {
     last = plants.at(-1)?.id ?? last
   }
   void runJob('Counted', find, (count) => {
-    set({ tally: { count, ids: new Set(), last } })
+    set({ counts: { count, ids: new Set(), last } })
     return ''
   })
 }
 
 /** Counts the plants at first and after each change, unless they are too many to count them unasked. */
-export function useTally(): void {
+export function useCounts(): void {
   useEffect(() => {
     const job = new AbortController()
     const found: Plant[] = []
@@ -96,8 +96,8 @@ export function useTally(): void {
     }
     const show = () => {
       if (!job.signal.aborted)
-        set({ tally: { count: found.length, ids: new Set(found.map(({ id }) => id)), last: found.at(-1)?.id } })
-      else if (found.length > COUNTED_PLANTS) set({ tally: { ...state.tally, count: undefined, isLarge: true } })
+        set({ counts: { count: found.length, ids: new Set(found.map(({ id }) => id)), last: found.at(-1)?.id } })
+      else if (found.length > COUNTED_PLANTS) set({ counts: { ...state.counts, count: undefined, isLarge: true } })
     }
     // The list beside it tells what is wrong.
     readAll(job, add).then(show, refusalIn)
@@ -107,6 +107,6 @@ export function useTally(): void {
 
 /** An id that no plant has, as far as it is known; deleted ones may come back. */
 export function suggestedId(): string {
-  const { ids, last } = state.tally
+  const { ids, last } = state.counts
   return ids ? freeId(new Set([...ids, ...state.deleted.map(({ id }) => id)]), last) : ''
 }

@@ -25,14 +25,14 @@ export interface State {
   /** Grows with each change, after which lists are read again. */
   readonly changes: number
   /** What changes of this tab have found or stored since the search began, by id. `undefined` for a plant that is gone. */
-  readonly renewed: ReadonlyMap<string, Plant | undefined>
+  readonly updatedPlants: ReadonlyMap<string, Plant | undefined>
   /** The id of the plant whose row gets the focus once it is there. */
   readonly focused: string
-  readonly tally: Tally
+  readonly counts: Counts
 }
 
 /** What is known of all plants. */
-interface Tally {
+interface Counts {
   readonly count?: number | undefined
   /** They are too many to count them unasked. */
   readonly isLarge?: boolean
@@ -44,8 +44,8 @@ interface Tally {
 const START: State = {
   address: parseAddress(location.hash),
   ...{ isReturning: false, canWrite: undefined, problem: '', notice: '', pause: undefined },
-  ...{ job: undefined, panel: undefined, deleted: [], busy: new Set(), changes: 0, renewed: new Map() },
-  ...{ focused: '', tally: {} },
+  ...{ job: undefined, panel: undefined, deleted: [], busy: new Set(), changes: 0, updatedPlants: new Map() },
+  ...{ focused: '', counts: {} },
 }
 
 export let state = START
