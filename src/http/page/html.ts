@@ -3,10 +3,21 @@ import { gzip } from 'node:zlib'
 import { weightOf } from '../accept.ts'
 import { respond } from '../answers.ts'
 
-/** A page for people, with its assets. */
-export type HtmlPage = Awaited<ReturnType<typeof makePage>>
+/** A page for people. */
+export interface HtmlPage {
+  /** The styles, scripts and pictures that it loads. */
+  readonly assets: readonly Asset[]
+  /** The answer with the page, to which `headers` are added. */
+  answer(headers?: Readonly<Record<string, string>>): Response
+}
 
-interface PageParts {
+interface Asset {
+  /** Relative, so that it holds behind any prefix. */
+  readonly path: string
+  answer(request: Request): Promise<Response>
+}
+
+interface PageOptions {
   /** The styles and scripts by their names, in the order in which they run. */
   readonly files: Readonly<Record<string, string | Blob>>
   /** Further elements of its head, which scripts read. */
@@ -16,7 +27,7 @@ interface PageParts {
 }
 
 /** Makes a page. It runs only its own scripts, no text becomes code, and no other page may show this one in a frame. */
-export async function makePage({ files, head = '', policy }: PageParts) {
+export async function makePage({ files, head = '', policy }: PageOptions): Promise<HtmlPage> {
   const assets = await Promise.all(Object.entries({ 'icon.svg': ICON, ...files }).map(makeAsset))
   const html = `<!doctype html>
 <html lang="en">
@@ -39,7 +50,7 @@ ${head}
   }
   return {
     assets,
-    answer: (others: Readonly<Record<string, string>> = {}) => respond(html, { headers: { ...headers, ...others } }),
+    answer: (others = {}) => respond(html, { headers: { ...headers, ...others } }),
   }
 }
 
@@ -63,19 +74,18 @@ function linkTo(path: string): string {
 }
 
 /**
- * A file of a page. Browsers keep it for good, because its name has a hash of its content. It is compressed once, when a client first
- * asks for it.
+ * Makes a file of a page. Browsers keep it for good, because its name has a hash of its content. It is compressed once, when a
+ * client first asks for it.
  */
-async function makeAsset([name, file]: readonly [string, string | Blob]) {
+async function makeAsset([name, file]: readonly [string, string | Blob]): Promise<Asset> {
   const content = typeof file === 'string' ? new Blob([file]) : file
   const hash = Bun.hash(await content.arrayBuffer()).toString(36)
   const type = Bun.file(name).type
   const compress = async () => promisify(gzip)(await content.arrayBuffer(), { level: 9 })
   let compressed: ReturnType<typeof compress> | undefined
   return {
-    /** Relative, so that it holds behind any prefix. */
     path: `assets/${name.replace('.', `-${hash}.`)}`,
-    async answer({ headers }: Request): Promise<Response> {
+    async answer({ headers }) {
       const answerHeaders = {
         'content-type': type,
         'cache-control': 'public, max-age=31536000, immutable',
