@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 
 /**
- * A macro: bundles a file of the folder `browser` for browsers, and returns its text. The executable contains that text. From source,
+ * A macro: bundles a file of the folder `browser` for browsers, and returns its text, which the executable contains. From source,
  * the first request for a page runs this. Within a macro `Bun.build` would wait for itself, so this starts the command.
  */
 export function bundle(file: string): string {

@@ -5,8 +5,8 @@ import { set, state } from './state.ts'
 import { DELETED } from './storage.ts'
 
 /**
- * Changes plants, and tells the text that `act` returns. Returns the refusal if it rejects, or if one of the plants is being changed,
- * because a second click must not do it again.
+ * Changes plants, and tells the text that `act` returns. Returns the refusal if it rejects, or if one of the plants is being
+ * changed, because a second click must not do it again.
  */
 export async function change(plants: readonly Plant[], act: () => Promise<string>): Promise<Refusal | undefined> {
   const ids = new Set(plants.map(({ id }) => id))
@@ -72,7 +72,7 @@ export const restore = (plants: readonly Plant[]) =>
     return sentences(restored.length > 0 && `Restored ${nameOf(restored)}.`, problem)
   })
 
-/** Stores a changed plant while the stored one is still as it is `shown`: `undefined` if there is none. Otherwise returns a `Conflict`. */
+/** Stores a changed plant if the stored one is as it is `shown`: `undefined` if there is none. Otherwise returns a `Conflict`. */
 export const edit = (shown: Plant | undefined, wanted: Plant) =>
   change([wanted], async () => {
     const now = await replacePlant(shown, wanted)

@@ -71,8 +71,8 @@ interface Sent {
 }
 
 /**
- * Sends a request, again and again if it may succeed later. Returns the answer of success, or the one with an `expected` error code.
- * Others reject with a `Refusal`.
+ * Sends a request, again and again if it may succeed later. Returns the answer of success, or the one with an `expected` error
+ * code. Others reject with a `Refusal`.
  */
 async function send(method: string, path: string, { body, headers, expected = [] }: Sent = {}) {
   const sentToken = token
@@ -127,7 +127,7 @@ export async function getPlant(id: string) {
 /** Creates a plant. If its id is taken, the message of the refusal shows the stored plant. */
 export const createPlant = (plant: Partial<Plant>) => createFrom(toJson(plant), plant)
 
-/** Creates the plant of a line of JSON. Browsers repeat a request by themselves, so an equal stored plant may come from this one. */
+/** Creates the plant of a line of JSON. Browsers repeat requests by themselves, so an equal plant may come from this request. */
 export async function createFrom(line: string, plant: Partial<Plant>): Promise<void> {
   const { error } = await send('POST', 'plants', { body: line, expected: [CODES.exists] })
   if (error === 0) return
@@ -137,8 +137,8 @@ export async function createFrom(line: string, plant: Partial<Plant>): Promise<v
 }
 
 /**
- * Stores a plant, but only while the stored one is as it is `shown`: `undefined` if there is none. Returns the plant that is stored
- * then. A repeated request is refused after it was done, so the page reads the plant.
+ * Stores a plant, but only while the stored one is as it is `shown`: `undefined` if there is none. Returns the plant that is
+ * stored then. A repeated request is refused after it was done, so the page reads the plant.
  */
 export async function replacePlant(shown: Plant | undefined, wanted: Plant): Promise<Plant | undefined> {
   const found = await getPlant(wanted.id)

@@ -3,7 +3,7 @@ import { open } from './panel.ts'
 import { Button, focus } from './parts.tsx'
 import { go, state } from './state.ts'
 
-/** The keys of the page. What has no function here is for the list. Escape closes the sheet, as the browser does it with every dialog. */
+/** The keys of the page. The table handles those without a function. The browser closes the sheet at Escape, as any dialog. */
 const KEYS: Readonly<Record<string, readonly [does: string, act?: () => void]>> = {
   '/': ['Find a plant', () => focus('[type=search]')],
   n: ['New plant', () => state.canWrite && open('new')],

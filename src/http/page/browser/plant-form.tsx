@@ -38,42 +38,25 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
   const submit = (event: SubmitEvent & { readonly currentTarget: HTMLFormElement }) => {
     event.preventDefault()
     if (isBusy) return
-    const texts = textsOf(event.currentTarget)
-    const isStored = ([field, text]: readonly [string, string]) => text === shown?.[field]
-    const wrong = texts.find((each) => !isStored(each) && problemOf(...each) !== undefined)
-    const given = texts.filter((each) => each[1] !== '' || isStored(each))
-    // Otherwise there are an id and a name.
-    if (wrong === undefined) return void send(Object.fromEntries(given) as Plant)
-    setProblem({ field: wrong[0], message: problemOf(...wrong) ?? '' })
-    focus(wrong[0])
+    const { plant, wrong } = plantIn(event.currentTarget, shown)
+    if (wrong === undefined) return void send(plant)
+    setProblem(wrong)
+    focus(wrong.field)
   }
-  const idHelp = edited ? 'The id of a plant does not change.' : 'Any whole number that none of your plants has.'
   return (
     <form ref={form} class="plant-form" aria-labelledby="form-title" onSubmit={submit}>
       <h2 id="form-title">{edited ? 'Edit this plant' : 'New plant'}</h2>
       <div class="fields">
-        {FIELDS.map(({ name, isOptional }) => (
-          <div key={name}>
-            <label for={name}>{`${titleOf(name)}${isOptional ? ' (optional)' : ''}`}</label>
-            <input
-              {...{ id: name, name, defaultValue: defaultOf(name), autocomplete: 'off', dir: 'auto' }}
-              readOnly={isBusy || (name === 'id' && edited !== undefined)}
-              aria-invalid={problem.field === name || undefined}
-              aria-describedby={`${name}-help`}
-            />
-            <small id={`${name}-help`}>
-              {problem.field === name ? <span role="alert">{problem.message}</span> : name === 'id' && idHelp}
-            </small>
-          </div>
+        {FIELDS.map((field) => (
+          <FieldInput
+            {...{ key: field.name, ...field, defaultValue: defaultOf(field.name), isBusy }}
+            isFixed={field.name === 'id' && edited !== undefined}
+            problem={problem.field === field.name ? problem.message : ''}
+          />
         ))}
       </div>
       {problem.field === '' && problem.message && <p role="alert">{problem.message}</p>}
-      {conflict && (
-        <p key={conflict} ref={focusElement} tabIndex={-1} role="alert">
-          {`${conflict.message}${conflict.now ? ' Now it is:' : ''}`}
-        </p>
-      )}
-      {conflict?.now && <Values plant={conflict.now} />}
+      {conflict && <ConflictState key={conflict} conflict={conflict} />}
       <p class="buttons">
         <button type="submit" class="primary" aria-disabled={isBusy}>
           {isBusy ? 'Storing…' : submitText(edited, conflict)}
@@ -84,6 +67,43 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
   )
 }
 
+interface FieldInputProps {
+  readonly name: string
+  readonly isOptional: boolean
+  readonly defaultValue: string
+  readonly isBusy: boolean
+  /** Nobody can change it. */
+  readonly isFixed: boolean
+  /** What is wrong with it, or empty. */
+  readonly problem: string
+}
+
+function FieldInput({ name, isOptional, defaultValue, isBusy, isFixed, problem }: FieldInputProps) {
+  const help = isFixed ? 'The id of a plant does not change.' : 'Any whole number that none of your plants has.'
+  return (
+    <div>
+      <label for={name}>{`${titleOf(name)}${isOptional ? ' (optional)' : ''}`}</label>
+      <input
+        {...{ id: name, name, defaultValue, autocomplete: 'off', dir: 'auto' }}
+        readOnly={isBusy || isFixed}
+        aria-invalid={problem !== '' || undefined}
+        aria-describedby={`${name}-help`}
+      />
+      <small id={`${name}-help`}>{problem === '' ? name === 'id' && help : <span role="alert">{problem}</span>}</small>
+    </div>
+  )
+}
+
+/** What others have made of the plant that is edited. */
+const ConflictState = ({ conflict: { message, now } }: { readonly conflict: Conflict }) => (
+  <>
+    <p ref={focusElement} tabIndex={-1} role="alert">
+      {`${message}${now ? ' Now it is:' : ''}`}
+    </p>
+    {now && <Values plant={now} />}
+  </>
+)
+
 /** What to tell about a refusal, and beside which field. A conflict has a place of its own. */
 function problemIn(refusal: Refusal | undefined) {
   if (refusal === undefined || refusal instanceof Conflict) return { field: '', message: '' }
@@ -91,11 +111,20 @@ function problemIn(refusal: Refusal | undefined) {
   return { field: 'id', message: `${refusal.message} Choose another id.` }
 }
 
-/** The texts of the inputs. One that nobody has touched stays as it is stored, with its line breaks. */
-const textsOf = (form: HTMLFormElement) =>
-  [...form.querySelectorAll('input')].map(
-    (input) => [input.name, isTyped(input) ? input.value : input.defaultValue] as const,
-  )
+/** The plant of the inputs, and what is wrong with the first wrong one. A text that is already stored is never wrong. */
+function plantIn(form: HTMLFormElement, shown: Plant | undefined) {
+  // What nobody has touched keeps its line breaks.
+  const textOf = (input: HTMLInputElement) => (isTyped(input) ? input.value : input.defaultValue)
+  const texts = [...form.querySelectorAll('input')].map((input) => [input.name, textOf(input)] as const)
+  const isStored = ([field, text]: readonly [string, string]) => text === shown?.[field]
+  const wrong = texts.find((each) => !isStored(each) && problemOf(...each) !== undefined)
+  const given = texts.filter((each) => each[1] !== '' || isStored(each))
+  return {
+    // If nothing is wrong, there are an id and a name.
+    plant: Object.fromEntries(given) as Plant,
+    wrong: wrong && { field: wrong[0], message: problemOf(...wrong) ?? '' },
+  }
+}
 
 function submitText(edited: Plant | undefined, conflict: Conflict | undefined): string {
   if (conflict) return conflict.now ? 'Store it all the same' : 'Create it again'

@@ -63,8 +63,8 @@ export function start(drawState: typeof draw): void {
 }
 
 /**
- * Goes to an address: what `change` does not name stays. A step of the history knows whether the step before it is in this history,
- * too. What happened elsewhere is no news here.
+ * Goes to an address: what `change` does not name stays. A step of the history knows whether the step before it is in this
+ * history, too. What happened elsewhere is no news here.
  */
 export function go(change: Partial<Address>, isStep = true): void {
   const address = { ...state.address, ...change }

@@ -1,8 +1,8 @@
 import type { Plant } from './fields.ts'
 
 /**
- * A value that the browser keeps for this page, as JSON: for this tab, or for all tabs. People can turn storage off, and it can be
- * full: then `write` does nothing, and `read` finds nothing. Another service of this host has other keys.
+ * A value that the browser keeps for this page, as JSON: for this tab, or for all tabs. People can turn storage off, and it can
+ * be full: then `write` does nothing, and `read` finds nothing. Another service of this host has other keys.
  */
 function slot<T>(name: string, area: 'sessionStorage' | 'localStorage') {
   const key = `plantstore ${name} of ${location.pathname}`

@@ -30,19 +30,6 @@ export function PlantTable({ plants }: { readonly plants: readonly Plant[] }) {
     set({ focused: '' })
   }, [focused, busy, plants])
 
-  const press = (event: KeyboardEvent & { readonly currentTarget: HTMLElement }) => {
-    const { key, target, repeat, ctrlKey, shiftKey, altKey } = event
-    const row = target instanceof Element ? target.closest('tr') : undefined
-    const plant = plants.find(({ id }) => id === row?.dataset.id)
-    // A key that is held would delete row after row.
-    const isHeld = repeat || ctrlKey || shiftKey || altKey
-    const next = { ArrowDown: row?.nextElementSibling, ArrowUp: row?.previousElementSibling }[key]
-    if (next instanceof HTMLElement) next.focus()
-    else if (key === 'Enter' && target === row && plant) location.hash = `/plants/${plant.id}`
-    else if (key === 'Delete' && plant && canWrite && !isHeld && !isDeleted(plant)) removeRows([plant])
-    else return
-    event.preventDefault()
-  }
   const left = plants.filter((plant) => !isDeleted(plant))
   const chosen = left.filter(({ id }) => selected.has(id))
   const select = (chosen: readonly Plant[]) => setSelected(new Set(chosen.map(({ id }) => id)))
@@ -72,7 +59,7 @@ export function PlantTable({ plants }: { readonly plants: readonly Plant[] }) {
             {canWrite && <td />}
           </tr>
         </thead>
-        <tbody onKeyDown={press}>
+        <tbody onKeyDown={(event) => press(event, plants)}>
           {plants.map((plant, index) => (
             <PlantRow
               key={plant.id}
@@ -86,6 +73,21 @@ export function PlantTable({ plants }: { readonly plants: readonly Plant[] }) {
       </table>
     </>
   )
+}
+
+/** Does what a key stands for on the row of one of these plants. */
+function press(event: KeyboardEvent, plants: readonly Plant[]): void {
+  const { key, target, repeat, ctrlKey, shiftKey, altKey } = event
+  const row = target instanceof Element ? target.closest('tr') : undefined
+  const plant = plants.find(({ id }) => id === row?.dataset.id)
+  // A key that is held would delete row after row.
+  const isHeld = repeat || ctrlKey || shiftKey || altKey
+  const next = { ArrowDown: row?.nextElementSibling, ArrowUp: row?.previousElementSibling }[key]
+  if (next instanceof HTMLElement) next.focus()
+  else if (key === 'Enter' && target === row && plant) location.hash = `/plants/${plant.id}`
+  else if (key === 'Delete' && plant && state.canWrite && !isHeld && !isDeleted(plant)) removeRows([plant])
+  else return
+  event.preventDefault()
 }
 
 interface BoxProps {

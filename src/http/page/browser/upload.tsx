@@ -18,7 +18,7 @@ interface Progress {
 
 const NOTHING: Progress = { state: '', added: 0, refused: 0, results: [] }
 
-/** Adds the plants of a file like that of a download, line by line, and shows what came of each line. It stops when it is closed. */
+/** Adds the plants of a file like that of a download, and shows what came of each line. It stops when it is closed. */
 export function Upload() {
   const [progress, setProgress] = useState(NOTHING)
   const [job, setJob] = useState(new AbortController())
