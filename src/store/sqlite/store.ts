@@ -1,6 +1,7 @@
 import { type AppError, misused } from '../../domain/error.ts'
 import { OTHERS_SEEN_WITHIN_MS, type Store } from '../../domain/store.ts'
 import { type Connections as EngineConnections, join } from '../../engine/sqlite/connections.ts'
+import { toOpenError } from '../../engine/sqlite/errors.ts'
 import { openEngine } from '../../engine/sqlite/open.ts'
 import type { StoreShare } from '../../engine/sqlite/share.ts'
 import type { OpenedStore, OpenOptions } from '../database.ts'
@@ -25,12 +26,17 @@ export async function openSqliteStore(
     throw misused('--durability storage is for PostgreSQL only: name full or normal for a file.')
   }
   const startThread = isServer ? () => new Worker(new URL('./writer-thread.ts', import.meta.url).href) : undefined
-  const opened = await openEngine<Writes>(PLANT_STORE, PLANT_FORMAT, path, ours(onFailure), {
-    ...options,
-    ...{ durability, startThread, settings: { quotaPlants }, onEvent, monotonicMs },
-    othersSeenWithinMs: OTHERS_SEEN_WITHIN_MS,
-  }).catch(throwFromEngine)
-  return { ...storeOf(opened), opened: opened.writer.opened, share: opened.share }
+  try {
+    const opened = await openEngine<Writes>(PLANT_STORE, PLANT_FORMAT, path, ours(onFailure), {
+      ...options,
+      ...{ durability, startThread, settings: { quotaPlants }, onEvent, monotonicMs },
+      othersSeenWithinMs: OTHERS_SEEN_WITHIN_MS,
+    })
+    return { ...storeOf(opened), opened: opened.writer.opened, share: opened.share }
+  } catch (error) {
+    // To prepare the statements reads the schema once more.
+    throw fromEngine(toOpenError(error, path))
+  }
 }
 
 /** Uses a store that another thread of this process has opened, and closes last. `onFailure` is that of `open`. */
