@@ -9,7 +9,7 @@ import { OnePlant } from './one-plant.tsx'
 import { open } from './panel.ts'
 import { Button, focus, Notices, Picture } from './parts.tsx'
 import { PlantForm } from './plant-form.tsx'
-import { countAll, download, useCounts } from './reading.ts'
+import { download, useCounts } from './reading.ts'
 import { returnToSession, SignIn, signOut } from './sign-in.tsx'
 import { go, start, state } from './state.ts'
 import { Upload } from './upload.tsx'
@@ -63,7 +63,6 @@ function Plants() {
       {canWrite && deleted.length > 0 && <Deleted plants={deleted} />}
       <footer>
         {counts.count !== undefined && <span>{countOf(counts.count)} in all.</span>}
-        {counts.isLarge && <Button text="Count all plants" onClick={countAll} />}
         <Button text="Download all" onClick={download} />
         {canWrite && <Button text="Upload" onClick={() => open('upload')} />}
         <Button text="Keys" onClick={showKeys} />

@@ -6,7 +6,7 @@ import { set, state } from './state.ts'
 
 /** The first query of a list that is read as a whole. */
 const ALL_PLANTS = '?limit=1000&include=id'
-/** Up to so many plants are counted without being asked: ten pages. */
+/** Up to so many plants are counted: ten pages. */
 const COUNTED_PLANTS = 500
 /** How long a browser may take to open the file. */
 const DOWNLOAD_OPENS_MS = 60_000
@@ -41,51 +41,33 @@ export async function readAll({ signal }: AbortController, onPage: (plants: read
   }
 }
 
-/** Reads all plants in the background, shows how far it is, and tells what `end` returns. It ends the job before it. */
-async function runJob(title: string, onPage: (plants: readonly Plant[]) => void, end: (count: number) => string) {
+/** Lets the browser store all plants as JSON Lines. It keeps the parts of a blob outside of the memory of the page. */
+export async function download(): Promise<void> {
   const job = new AbortController()
   const stop = () => {
     job.abort()
     set({ job: undefined })
   }
+  const parts: Blob[] = []
   let count = 0
-  const show = (plants: readonly Plant[]) => {
+  const add = (plants: readonly Plant[]) => {
     count += plants.length
-    onPage(plants)
-    set({ job: { text: `${title} ${countOf(count)} so far.`, stop } })
+    parts.push(new Blob(plants.map((plant) => `${toJson(plant)}\n`)))
+    set({ job: { text: `Downloaded ${countOf(count)} so far.`, stop } })
   }
   state.job?.stop()
-  show([])
-  const refusal = await readAll(job, show).catch(refusalIn)
+  add([])
+  const refusal = await readAll(job, add).catch(refusalIn)
   if (job.signal.aborted) return
   stop()
-  set({ notice: refusal?.message ?? end(count) })
+  if (refusal) return set({ notice: refusal.message })
+  const href = URL.createObjectURL(new Blob(parts, { type: 'application/jsonl' }))
+  Object.assign(document.createElement('a'), { href, download: 'plants.jsonl' }).click()
+  setTimeout(() => URL.revokeObjectURL(href), DOWNLOAD_OPENS_MS)
+  set({ notice: `Downloaded ${countOf(count)}.` })
 }
 
-/** Lets the browser store all plants as JSON Lines. It keeps the parts of a blob outside of the memory of the page. */
-export function download(): void {
-  const parts: Blob[] = []
-  const add = (plants: readonly Plant[]) => parts.push(new Blob(plants.map((plant) => `${toJson(plant)}\n`)))
-  void runJob('Downloaded', add, (count) => {
-    const href = URL.createObjectURL(new Blob(parts, { type: 'application/jsonl' }))
-    Object.assign(document.createElement('a'), { href, download: 'plants.jsonl' }).click()
-    setTimeout(() => URL.revokeObjectURL(href), DOWNLOAD_OPENS_MS)
-    return `Downloaded ${countOf(count)}.`
-  })
-}
-
-export function countAll(): void {
-  let last: string | undefined
-  const find = (plants: readonly Plant[]) => {
-    last = plants.at(-1)?.id ?? last
-  }
-  void runJob('Counted', find, (count) => {
-    set({ counts: { count, ids: new Set(), last } })
-    return ''
-  })
-}
-
-/** Counts the plants at first and after each change, unless they are too many to count them unasked. */
+/** Counts the plants at first and after each change, unless they are too many. */
 export function useCounts(): void {
   useEffect(() => {
     const job = new AbortController()
@@ -97,7 +79,7 @@ export function useCounts(): void {
     const show = () => {
       if (!job.signal.aborted)
         set({ counts: { count: found.length, ids: new Set(found.map(({ id }) => id)), last: found.at(-1)?.id } })
-      else if (found.length > COUNTED_PLANTS) set({ counts: { ...state.counts, count: undefined, isLarge: true } })
+      else if (found.length > COUNTED_PLANTS) set({ counts: {} })
     }
     // The list beside it tells what is wrong.
     readAll(job, add).then(show, refusalIn)

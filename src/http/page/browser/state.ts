@@ -31,11 +31,9 @@ export interface State {
   readonly counts: Counts
 }
 
-/** What is known of all plants. */
+/** What is known of all plants. Nothing if they are too many. */
 interface Counts {
   readonly count?: number | undefined
-  /** They are too many to count them unasked. */
-  readonly isLarge?: boolean
   /** Ids that are taken. `last` is the largest one. */
   readonly ids?: ReadonlySet<string>
   readonly last?: string | undefined
