@@ -10,7 +10,7 @@ export interface Address {
   readonly filter: string
   /** Whether all pages are searched for that text. */
   readonly everywhere: boolean
-  /** The field by which the shown plants are sorted, with a minus before it in reverse. Empty for the order of the server. */
+  /** The field by which plants are sorted if all are shown, with a minus for reverse. Empty for the order of the server. */
   readonly sort: string
 }
 

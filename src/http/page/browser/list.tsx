@@ -28,9 +28,10 @@ export function PlantList() {
   }, [listing?.after])
 
   const found = everywhere ? search.hits : (listing?.plants ?? []).filter((plant) => matches(plant, filter))
-  const plants = sorted(found, sort)
   const { next = '' } = listing ?? {}
   const hasPages = after !== '' || next !== ''
+  const isWhole = listing !== undefined && !hasPages
+  const plants = isWhole ? sorted(found, sort) : found
   /** The rows are those of another page. */
   const isOld = listing !== undefined && listing.after !== after
   const turn = () => {
@@ -52,7 +53,7 @@ export function PlantList() {
           <Button text="Try again" onClick={() => set({ changes: state.changes + 1 })} />
         </p>
       )}
-      {plants.length > 0 && <PlantTable key={`${everywhere} ${listing?.after}`} plants={plants} />}
+      {plants.length > 0 && <PlantTable key={`${everywhere} ${listing?.after}`} plants={plants} isWhole={isWhole} />}
       {plants.length === 0 && !problem && (
         <Emptiness isLoading={isLoading || (everywhere && search.state === 'running')} hasPages={hasPages} />
       )}

@@ -18,8 +18,14 @@ function removeRows(plants: readonly Plant[]): void {
   void remove(plants)
 }
 
+interface TableProps {
+  readonly plants: readonly Plant[]
+  /** Whether all plants are here. A sorted part of them would be no order of all. */
+  readonly isWhole: boolean
+}
+
 /** Plants in rows. Arrows go from row to row, and Delete deletes the plant of the row. A deleted plant stays in its row. */
-export function PlantTable({ plants }: { readonly plants: readonly Plant[] }) {
+export function PlantTable({ plants, isWhole }: TableProps) {
   const { focused, busy, canWrite } = state
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   useEffect(() => {
@@ -54,7 +60,7 @@ export function PlantTable({ plants }: { readonly plants: readonly Plant[] }) {
           <tr>
             {canWrite && <Box label="Select all" checked={isAll} onChange={() => select(isAll ? [] : left)} />}
             {FIELD_NAMES.map((name) => (
-              <SortedHeader key={name} name={name} />
+              <SortedHeader key={name} name={name} isWhole={isWhole} />
             ))}
             {canWrite && <td />}
           </tr>
@@ -106,8 +112,9 @@ const Box = ({ label, ...props }: BoxProps) => (
 )
 
 /** A click sorts by the field, another one turns the order round, and a third one ends it. */
-function SortedHeader({ name }: { readonly name: string }) {
+function SortedHeader({ name, isWhole }: { readonly name: string } & Pick<TableProps, 'isWhole'>) {
   const { sort } = state.address
+  if (!isWhole) return <th scope="col">{titleOf(name)}</th>
   const order = sort === name ? 'ascending' : sort === `-${name}` ? 'descending' : undefined
   const next = order === 'ascending' ? `-${name}` : order ? '' : name
   return (
