@@ -170,7 +170,7 @@ describe('changes on the page', () => {
     await ui.undoes(2, '“Monstera 2” (evergreen)')
     await page.reload()
     await page.getByText('Deleted in this tab: 4 plants').click()
-    await ui.click('Next')
+    await ui.link('Next').click()
     await ui.row(60).waitFor()
     await ui.click('Restore plant 3')
     await ui.told('Restored “Monstera 3”.')

@@ -101,7 +101,7 @@ describe.concurrent('the page in a browser', () => {
         await ui.told('Restored 2 plants.')
         await until('the page is read again', async () => (await ui.rows()).length === 50)
         const first = await ui.rows()
-        await ui.click('Next')
+        await ui.link('Next').click()
         await ui.row(LARGE[2] ?? '').waitFor()
         const second = await ui.rows()
         await ui.search().fill('EXACT 9007')
@@ -162,7 +162,7 @@ describe.concurrent('the page in a browser', () => {
       await page.getByText(`Page ${number}`, { exact: true }).waitFor()
       await ui.row(shown.length).waitFor()
       shown.push(...(await ui.rows()))
-      if (shown.length < plants.length) await ui.click('Next')
+      if (shown.length < plants.length) await ui.link('Next').click()
     }
     const width = await ui.scrollWidth()
     await page.goto(`${urlOf(service)}#/plants/0`)
@@ -195,7 +195,7 @@ describe.concurrent('the page in a browser', () => {
       const shown = async () => [await page.getByText(/^Page \d$/).textContent(), (await ui.names())[0]]
       const pages = [await shown()]
       for (const number of [2, 3]) {
-        await ui.click('Next')
+        await ui.link('Next').click()
         pages.push(await shown())
         await page.getByText(`Page ${number}`, { exact: true }).waitFor()
         pages.push(await shown())
@@ -226,7 +226,7 @@ testPage(
     await page.getByText('Monstera 50', { exact: true }).waitFor()
     await measureHeap()
     for (let number = 2; number <= 100; number++) {
-      await ui.click('Next')
+      await ui.link('Next').click()
       await page.getByText(`Monstera ${number * 50}`, { exact: true }).waitFor()
     }
     await measureHeap()

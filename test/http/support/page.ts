@@ -82,6 +82,8 @@ export function uiOf(page: Page) {
   const field = (name: string) => page.getByRole('textbox', { name, exact: true })
   const button = (name: string) => page.getByRole('button', { name, exact: true })
   const click = (name: string) => button(name).click()
+  /** The link to a page of the list. */
+  const link = (name: 'First page' | 'Next') => page.getByRole('link', { name, exact: true })
   /** What happened last. */
   const status = () => page.getByRole('status')
   /** Waits until the page tells that this has happened. */
@@ -110,7 +112,7 @@ export function uiOf(page: Page) {
     return { done: promise }
   }
   return {
-    ...{ field, button, click, status, told, signIn, rows, onNext },
+    ...{ field, button, click, link, status, told, signIn, rows, onNext },
     /** Waits until a text shows. */
     see: (text: string | RegExp) => page.getByText(text).waitFor(),
     search: () => page.getByRole('searchbox', { name: 'Find a plant' }),
@@ -184,7 +186,7 @@ export function uiOf(page: Page) {
     /** The names of buttons and boxes that are too small for a thumb. A label belongs to its box, and a cell to its link. */
     smallTargets: () =>
       page.evaluate<readonly string[]>(
-        `[...document.querySelectorAll('button, input, summary, header a')]
+        `[...document.querySelectorAll('button, input, summary, header a, nav a')]
           .filter((target) => target.checkVisibility() && !target.classList.contains('skip'))
           .map((target) => ({ target, box: (target.closest('label') ?? target).getBoundingClientRect() }))
           .filter(({ box }) => box.height < ${TARGET_PX} || box.width < ${TARGET_PX})

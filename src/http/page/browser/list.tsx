@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Address } from './address.ts'
+import { type Address, formatAddress } from './address.ts'
 import { listPlants, maybeDeleted, Refusal, refusalIn } from './client.ts'
 import { FIELD_NAMES, type Plant } from './fields.ts'
 import { countOf } from './messages.ts'
@@ -16,15 +16,16 @@ const HITS_MAX = 500
 
 /** A page of plants, or what a search over all pages has found. */
 export function PlantList() {
-  const { filter, everywhere, sort, after, page } = state.address
+  const { address } = state
+  const { filter, everywhere, sort, after, page } = address
   const { value: listing, problem, isLoading } = useRead(() => readPage({ after, page }), after)
   const search = useSearch(everywhere ? filter : '')
   const section = useRef<HTMLElement>(null)
-  /** Next was pressed: its page begins at the top. */
-  const isTurning = useRef(false)
+  const turnedFrom = useRef(listing?.after)
+  // Another page begins at the top.
   useEffect(() => {
-    if (isTurning.current) section.current?.scrollIntoView()
-    isTurning.current = false
+    if (turnedFrom.current !== undefined) section.current?.scrollIntoView()
+    turnedFrom.current = listing?.after
   }, [listing?.after])
 
   const found = everywhere ? search.hits : (listing?.plants ?? []).filter((plant) => matches(plant, filter))
@@ -34,10 +35,6 @@ export function PlantList() {
   const plants = isWhole ? sorted(found, sort) : found
   /** The rows are those of another page. */
   const isOld = listing !== undefined && listing.after !== after
-  const turn = () => {
-    isTurning.current = true
-    go({ after: next, page: page + 1 })
-  }
   return (
     <section ref={section} class={isOld ? 'list loading' : 'list'} aria-label="Plants">
       {filter !== '' && (
@@ -59,13 +56,9 @@ export function PlantList() {
       )}
       {!everywhere && hasPages && listing && (
         <nav aria-label="Pages">
-          {history.state?.hasBefore ? (
-            <Button text="Back" onClick={after !== '' && (() => history.back())} />
-          ) : (
-            <Button text="First page" onClick={after !== '' && (() => go({ after: '', page: 1 }))} />
-          )}
+          {after !== '' && <a href={formatAddress({ ...address, after: '', page: 1 })}>First page</a>}
           <span aria-live="polite">Page {listing.page}</span>
-          <Button text="Next" onClick={!isLoading && next !== '' && turn} />
+          {next !== '' && <a href={formatAddress({ ...address, after: next, page: listing.page + 1 })}>Next</a>}
         </nav>
       )}
     </section>

@@ -75,7 +75,7 @@ function Plants() {
 const SearchField = () => (
   <input
     {...{ type: 'search', 'aria-label': 'Find a plant', placeholder: 'Find a plant', value: state.address.filter }}
-    onInput={({ currentTarget }) => go({ plant: '', filter: currentTarget.value }, false)}
+    onInput={({ currentTarget }) => go({ plant: '', filter: currentTarget.value })}
     onKeyDown={({ key }) => key === 'Enter' && go({ everywhere: state.address.filter !== '' })}
   />
 )

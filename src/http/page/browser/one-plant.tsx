@@ -1,5 +1,4 @@
 import { useEffect } from 'preact/hooks'
-import { formatAddress } from './address.ts'
 import { remove, restore } from './changes.ts'
 import { CODES, getPlant } from './client.ts'
 import { describeRefusal } from './messages.ts'
@@ -21,7 +20,7 @@ export function OnePlant() {
   return (
     <article class="plant">
       <p>
-        <a href={formatAddress({ ...address, plant: '' })}>← All plants</a>
+        <a href="#/">← All plants</a>
       </p>
       {plant ? (
         <>

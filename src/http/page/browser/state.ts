@@ -61,13 +61,12 @@ export function start(drawState: typeof draw): void {
 }
 
 /**
- * Goes to an address: what `change` does not name stays. A step of the history knows whether the step before it is in this
- * history, too. What happened elsewhere is no news here.
+ * Goes to an address without a step of the history: what `change` does not name stays. What happened elsewhere is no news here.
+ * Links make the steps, to a page of the list or to a plant, so the browser's Back undoes these alone.
  */
-export function go(change: Partial<Address>, isStep = true): void {
+export function go(change: Partial<Address>): void {
   const address = { ...state.address, ...change }
-  if (isStep) history.pushState({ hasBefore: true }, '', formatAddress(address))
-  else history.replaceState(history.state, '', formatAddress(address))
+  history.replaceState(null, '', formatAddress(address))
   set({ address, notice: '' })
 }
 
