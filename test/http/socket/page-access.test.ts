@@ -1,6 +1,7 @@
 import { describe, expect } from 'bun:test'
 import { until } from '../../support/until.ts'
 import { pageTests, uiOf, urlOf } from '../support/page.ts'
+import { startProxy } from '../support/proxy.ts'
 
 const { testPage } = pageTests()
 
@@ -137,17 +138,9 @@ describe('the way to the page', () => {
 
   testPage('works behind a path prefix with the documentation, which gets no token of the tab', async (begin) => {
     const { service, page, requests, ui } = await begin({ plants: ['Fern'], isClosed: true })
-    using proxy = Bun.serve({
-      hostname: '127.0.0.1',
-      port: 0,
-      fetch(request) {
-        const { pathname, search } = new URL(request.url)
-        if (!pathname.startsWith('/garden/')) return new Response(null, { status: 400 })
-        const target = urlOf(service).slice(0, -1) + pathname.slice('/garden'.length) + search
-        return fetch(new Request(target, request), { decompress: false })
-      },
-    })
-    const garden = new URL('garden/', proxy.url).href
+    using proxy = startProxy(service)
+    proxy.answer(({ url }) => (url.includes('/garden/') ? undefined : new Response(null, { status: 400 })))
+    const garden = `${urlOf(proxy)}garden/`
     const authorizations: (string | undefined)[] = []
 
     await page.goto(garden)

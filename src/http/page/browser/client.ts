@@ -31,10 +31,16 @@ export function refusalIn(error: unknown): Refusal {
 export const CODES = {
   ...{ idInvalid: 40004, tokenInvalid: 40102, readOnly: 40301 },
   ...{ notFound: 40402, exists: 40901, changed: 41201 },
+  // Nobody has answered, as a proxy says it, or something between did so.
+  ...{ noAnswer: 50200, foreign: 51100 },
 } as const
 
-/** Too many requests, and answers of a server or a proxy that cannot serve now. */
-const PASSING_STATUSES = [429, 502, 503, 504]
+/** Of a proxy that gets no answer. */
+const AWAY_STATUSES = [502, 503, 504]
+/** After these a request is sent again: too many requests, nobody can serve now, or something between has answered. */
+const PASSING_STATUSES = [429, ...AWAY_STATUSES, 511]
+/** What these say of a request is true whoever says it: the runtime of the server, or a proxy. */
+const BARE_STATUSES = [400, 413, 429, 431]
 /** The pause before a request is sent again, unless the server says another one. */
 const RETRY_AFTER_S = 5
 
@@ -63,6 +69,15 @@ function wait(message: string, seconds: number): Promise<void> {
   return promise
 }
 
+interface Answer {
+  /** The error code, or 0 for a success. */
+  readonly error: number
+  readonly message: string
+  /** The plants of a success. */
+  readonly plants: readonly Plant[]
+  readonly headers: Headers
+}
+
 interface Sent {
   readonly body?: string
   readonly headers?: Readonly<Record<string, string>>
@@ -74,27 +89,27 @@ interface Sent {
  * Sends a request, again and again if it may succeed later. Returns the answer of success, or the one with an `expected` error
  * code. Others reject with a `Refusal`.
  */
-async function send(method: string, path: string, { body, headers, expected = [] }: Sent = {}) {
+async function send(method: string, path: string, { expected = [], ...sent }: Sent = {}): Promise<Answer> {
   const sentToken = token
   // A header takes no other characters, and no token has any.
   const authorization = `Bearer ${token.replace(/[^!-~]/g, '?')}`
   const init = {
     method,
-    headers: { authorization, 'content-type': 'application/json', ...headers },
-    body: body ?? null,
+    headers: { authorization, 'content-type': 'application/json', ...sent.headers },
+    body: sent.body ?? null,
   }
   for (;;) {
-    const answer = await fetch(path, { ...init, cache: 'no-store' })
-      .then(async (response) => ({ response, text: await response.text() }))
-      .catch(() => ({ response: Response.error(), text: '' }))
-    const { error, message } = errorIn(answer.response, answer.text)
+    const answer = await fetch(path, { ...init, cache: 'no-store', redirect: 'manual' })
+      .then(async (response) => readAnswer(method, path, response, await response.text()))
+      .catch(() => ({ error: CODES.noAnswer, message: '', plants: [], headers: new Headers() }))
+    const { error, message, headers } = answer
     if (token === sentToken && error === CODES.tokenInvalid) endSession()
     // Nobody waits for it any more.
     if (token !== sentToken) return new Promise<never>(() => {})
-    if (error === 0 || expected.includes(error)) return { ...answer, error }
+    if (error === 0 || expected.includes(error)) return answer
     const refusal = new Refusal(error, describeRefusal(error, message))
     if (!PASSING_STATUSES.includes(Math.floor(error / 100))) throw refusal
-    await wait(refusal.message, Number(answer.response.headers.get('retry-after')) || RETRY_AFTER_S)
+    await wait(refusal.message, Number(headers.get('retry-after')) || RETRY_AFTER_S)
   }
 }
 
@@ -113,15 +128,14 @@ export async function mayWrite(): Promise<boolean> {
 
 /** A page of a list, and the query of the next one. The server gives it relative to the list. */
 export async function listPlants(query: string) {
-  const { text, response } = await send('GET', `plants${query}`)
-  return { plants: plantsIn(text), next: /<(\?[^>]*)>/.exec(response.headers.get('link') ?? '')?.[1] }
+  const { plants, headers } = await send('GET', `plants${query}`)
+  return { plants, next: /<(\?[^>]*)>/.exec(headers.get('link') ?? '')?.[1] }
 }
 
 /** The stored plant with its strong `ETag`, which a proxy that compresses makes a weak one. `undefined` if there is none. */
 export async function getPlant(id: string) {
-  const { error, text, response } = await send('GET', `plants/${id}?include=id`, { expected: [CODES.notFound] })
-  const [plant] = error === 0 ? plantsIn(`[${text}]`) : []
-  return plant && { plant, etag: (response.headers.get('etag') ?? '').replace(/^W\//, '') }
+  const { plants, headers } = await send('GET', `plants/${id}?include=id`, { expected: [CODES.notFound] })
+  return plants[0] && { plant: plants[0], etag: (headers.get('etag') ?? '').replace(/^W\//, '') }
 }
 
 /** Creates a plant. If its id is taken, the message of the refusal shows the stored plant. */
@@ -173,22 +187,32 @@ export async function deletePlant(shown: Plant): Promise<'deleted' | 'gone' | Pl
 export const isSame = (one: Partial<Plant> | undefined, other: Partial<Plant> | undefined): boolean =>
   FIELD_NAMES.every((field) => one?.[field] === other?.[field])
 
-/** The error in an answer; 0 for a success. Without an answer it is 502, as a proxy says it. */
-function errorIn({ ok, status }: Response, text: string): { readonly error: number; readonly message: string } {
-  if (ok) return { error: 0, message: '' }
-  if (status === 0) return { error: 50200, message: '' }
-  const unknown = { error: status * 100, message: `the answer has the status ${status}` }
-  try {
-    const found = JSON.parse(text)
-    // A proxy may have JSON of its own.
-    return Number.isInteger(found?.error) && typeof found.message === 'string' ? found : unknown
-  } catch {
-    return unknown
-  }
+/**
+ * What an answer says. An answer of the service is JSON of its own form, or the 204 of a delete. Any other one is from something
+ * between, like the login page of a proxy, and says nothing of plants.
+ */
+function readAnswer(method: string, path: string, { status, headers }: Response, text: string): Answer {
+  const json = headers.get('content-type')?.startsWith('application/json') ? parse(text) : undefined
+  const answer = { error: 0, message: '', plants: [], headers }
+  if (method === 'DELETE' && status === 204) return answer
+  if (Math.floor(json?.error / 100) === status && typeof json?.message === 'string') return { ...answer, ...json }
+  const plants: readonly Partial<Plant>[] = [json].flat()
+  const isPlant = (each: Partial<Plant>): each is Plant =>
+    typeof each?.name === 'string' && (method !== 'GET' || typeof each.id === 'string')
+  const isExpected = method !== 'DELETE' && Array.isArray(json) === path.startsWith('plants?')
+  if (isExpected && [200, 201].includes(status) && plants.every(isPlant)) return { ...answer, plants }
+  if (BARE_STATUSES.includes(status)) return { ...answer, error: status * 100, message: `the status is ${status}` }
+  return { ...answer, error: AWAY_STATUSES.includes(status) ? CODES.noAnswer : CODES.foreign }
 }
 
-/** The plants of a list in JSON. Within a name a quote follows a backslash, so no name looks like an id. */
-export const plantsIn = (list: string): readonly Plant[] => JSON.parse(list.replace(/"id"\s*:\s*(-?\d+)/g, '"id":"$1"'))
+/** What JSON says, with ids as text, or `undefined`. Within a name a quote follows a backslash, so no name looks like an id. */
+export function parse(json: string) {
+  try {
+    return JSON.parse(json.replace(/"id"\s*:\s*(-?\d+)/g, '"id":"$1"'))
+  } catch {
+    return undefined
+  }
+}
 
 /** The JSON of a plant. An integer keeps the digits that were typed. Any other id is sent as text, and refused. */
 export function toJson(plant: Partial<Plant>): string {

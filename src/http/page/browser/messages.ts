@@ -15,13 +15,14 @@ const SENTENCES: Readonly<Record<number, (detail: string) => string>> = {
   50301: () => 'The server has no space left, so nothing was stored.',
   50302: () => 'The server cannot read or store anything at the moment.',
   50303: () => 'The server is too busy, or it is just restarting.',
+  50200: () => 'The server cannot be reached.',
+  51100: () => 'Something between this browser and the server answered: sign in there, then try again.',
 }
 
 /** What to tell people about a refusal. `detail` is the message of the server, or the stored plant if an id is taken. */
 export function describeRefusal(code: number, detail: string): string {
   const sentence = SENTENCES[code]
   if (sentence !== undefined) return sentence(detail)
-  if ([502, 504].includes(Math.floor(code / 100))) return 'The server cannot be reached.'
   return `The server refused this. It says: ${detail.replace(/`(.*?)`/g, '“$1”') || `error ${code}.`}`
 }
 

@@ -1,6 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { createFrom, plantsIn, refusalIn } from './client.ts'
-import type { Plant } from './fields.ts'
+import { createFrom, parse, refusalIn } from './client.ts'
 import { countOf } from './messages.ts'
 import { close } from './panel.ts'
 import { Button } from './parts.tsx'
@@ -33,7 +32,7 @@ export function Upload() {
       setProgress(now)
     }
     const end = await eachLine(file, job, async (line, number) => {
-      const refusal = await createFrom(line, plantOf(line)).catch(refusalIn)
+      const refusal = await createFrom(line, parse(line) ?? {}).catch(refusalIn)
       const { results, added, refused } = now
       const isShown = results.length < RESULTS_MAX * (refusal ? 2 : 1)
       const result = `Line ${number}: ${refusal?.message ?? 'added.'}`
@@ -108,13 +107,4 @@ async function* linesOf(file: File): AsyncGenerator<string> {
     yield* lines
   }
   if (rest !== '') yield rest
-}
-
-/** The plant of a line, to compare it with a stored one. What it cannot read, the server refuses. */
-function plantOf(line: string): Partial<Plant> {
-  try {
-    return plantsIn(`[${line}]`)[0] ?? {}
-  } catch {
-    return {}
-  }
 }
