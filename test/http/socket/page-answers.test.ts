@@ -86,4 +86,139 @@ describe('answers on the way to the page', () => {
     expect(errors.filter((error) => !error.startsWith('Failed to load resource'))).toEqual([])
     expect(await service.names()).toEqual(['Fern', 'Ivy', ...all.map(() => 'Moss')])
   })
+
+  for (const [what, isDone] of [
+    ['was done', true],
+    ['did not arrive', false],
+  ] as const)
+    testPage(`a change that one gives up is not known, and told once the server answers: it ${what}`, async (begin) => {
+      const { service, page, ui } = await begin({ plants: ['Fern', 'Ivy', 'Moss'], isClosed: true })
+      using proxy = startProxy(service)
+      const away = () => new Response(null, { status: 502 })
+      const doubt = page.getByText(/It is not known whether this was (stored|deleted)\./)
+      const counts: number[] = []
+      /** Gives up a change whose answer is lost, then what looks at the plant, then nothing: returns what the page tells. */
+      const giveUp = async (method: string, act: () => Promise<void>) => {
+        proxy.answer((request, ask) => {
+          if (request.method !== method) return
+          proxy.answer(away)
+          return isDone ? ask().then(away) : away()
+        })
+        await act()
+        await ui.see('The server cannot be reached.')
+        await ui.click('Give up')
+        await doubt.waitFor()
+        counts.push(await doubt.count())
+      }
+      const goesOn = async (done: string, notDone: string) => {
+        proxy.answer()
+        await ui.tryNow()
+        await page.getByText(isDone ? done : notDone).waitFor()
+      }
+
+      await page.goto(urlOf(proxy))
+      await ui.signIn(service.token)
+      await giveUp('DELETE', () => ui.click('Delete plant 1'))
+      await goesOn('Deleted “Fern”.', 'The server has not deleted this: try again.')
+      if (!isDone) await ui.deletes(1, '“Fern”')
+      await giveUp('POST', () => ui.click('Undo the delete of plant 1'))
+      await goesOn('Restored “Fern”.', '“Fern” is not restored. The server has not stored this: try again.')
+      if (!isDone) await ui.undoes(1, '“Fern”')
+      await ui.click('Edit plant 2')
+      await giveUp('PUT', () => ui.send({ Name: 'Lily' }, 'Store the change'))
+      await goesOn('Changed to “Lily”.', 'The server has not stored this: try again.')
+      if (!isDone) await ui.click('Store the change')
+      await ui.told('Changed to “Lily”.')
+
+      // Who gives up the look at the plant as well is told that once more.
+      await ui.click('New plant')
+      await giveUp('POST', () => ui.send({ Name: 'Aloe' }))
+      await ui.click('Give up')
+      await page.getByRole('form').getByText('The server cannot be reached. It is not known whether').waitFor()
+      counts.push(await doubt.count())
+      await ui.click('Give up')
+      proxy.answer()
+      await ui.click('Add')
+      await ui.told('Added “Aloe”.')
+      await giveUp('DELETE', async () => {
+        for (const id of [2, 3]) await page.getByRole('checkbox', { name: `Select plant ${id}` }).check()
+        await ui.click('Delete selected')
+      })
+      await ui.click('Give up')
+      await ui.told('The server cannot be reached. It is not known whether this was deleted.')
+      counts.push(await doubt.count())
+      await ui.click('Give up')
+      proxy.answer()
+      await ui.deletes(2, '“Lily”')
+
+      expect(counts).toEqual([1, 1, 1, 1, 1, 1, 1])
+      expect(await service.names()).toEqual(['Fern', 'Moss', 'Aloe'])
+    })
+
+  testPage('a line of an upload that one gives up is not counted as refused', async (begin) => {
+    const { service, page, ui } = await begin({ isClosed: true })
+    using proxy = startProxy(service)
+    const away = () => new Response(null, { status: 502 })
+
+    await page.goto(urlOf(proxy))
+    await ui.signIn(service.token)
+    await ui.click('Upload')
+    proxy.answer(({ method }, ask) => (method === 'POST' ? ask().then(away) : away()))
+    await page.locator('[type=file]').setInputFiles({
+      ...{ name: 'plants.jsonl', mimeType: 'application/jsonl' },
+      buffer: Buffer.from('{"id":1,"name":"Fern"}\n{"id":2,"name":"Ivy"}\n'),
+    })
+    await ui.click('Give up')
+    await ui.told('It is not known whether this was stored.')
+    await ui.click('Give up')
+    await ui.see('Stopped: 0 plants added, 0 refused.')
+
+    expect(await page.locator('.results li').allTextContents()).toEqual([
+      'Line 1: The server cannot be reached. It is not known whether this was stored.',
+    ])
+    expect(await service.names()).toEqual(['Fern'])
+  })
+
+  testPage('a plant whose ETag a proxy has changed is never told as changed by somebody', async (begin) => {
+    const { service, page, ui } = await begin({ plants: ['Fern', 'Ivy'], isClosed: true })
+    using proxy = startProxy(service)
+    const said = await ui.recordTexts(['has changed it', 'has changed since', 'Somebody'])
+    let changed = 0
+    /** Changes the ETags of so many answers, as Apache does when it compresses. */
+    const changeTags = (count: number) => {
+      changed = 0
+      proxy.answer((_, ask) =>
+        ask().then((response) => {
+          const tag = response.headers.get('etag')
+          const isPlant = tag !== null && changed < count && new URL(response.url).search === '?include=id'
+          if (isPlant) response.headers.set('etag', tag.replace(/"$/, '-gzip"'))
+          if (isPlant) changed++
+          return response
+        }),
+      )
+    }
+
+    await page.goto(urlOf(proxy))
+    await ui.signIn(service.token)
+    await ui.row(1).waitFor()
+    changeTags(1)
+    await ui.deletes(1, '“Fern”')
+    changeTags(1)
+    await ui.click('Edit plant 2')
+    await ui.send({ Name: 'Lily' }, 'Store the change')
+    await ui.told('Changed to “Lily”.')
+    const counts = [changed]
+    for (const act of [
+      () => ui.click('Delete plant 2'),
+      () => ui.click('Edit plant 2').then(() => ui.send({ Name: 'Moss' }, 'Store the change')),
+    ]) {
+      changeTags(Number.POSITIVE_INFINITY)
+      await act()
+      await page.getByText('The server refused this, though nobody has changed the plant.').last().waitFor()
+      counts.push(changed)
+    }
+
+    expect(counts).toEqual([1, 3, 3])
+    expect([await said(), await service.names()]).toEqual([[], ['Lily']])
+  })
 })

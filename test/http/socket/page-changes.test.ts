@@ -73,28 +73,6 @@ describe('changes on the page', () => {
       ])
     })
 
-  testPage('a delete or an edit that one gives up halfway is finished by the next try', async (begin) => {
-    const { service, page, ui } = await begin({ plants: ['Fern', 'Ivy'] })
-    const giveUp = async (method: string, path: string, act: () => Promise<void>) => {
-      const lost = await ui.onNext(method, path, loseAnswer)
-      await act()
-      await lost.done
-      await ui.click('Give up')
-    }
-
-    await giveUp('DELETE', '/plants/1', () => ui.click('Delete plant 1'))
-    await ui.told('The plant may be deleted: try again to see it.')
-    await ui.deletes(1, '“Fern”')
-    await ui.undoes(1, '“Fern”')
-    await ui.click('Edit plant 2')
-    await giveUp('PUT', '/plants/2', () => ui.send({ Name: 'Lily' }, 'Store the change'))
-    await page.getByRole('form').getByText('The server cannot be reached.').waitFor()
-    await ui.click('Store the change')
-    await ui.told('Changed to “Lily”.')
-
-    expect(await service.names()).toEqual(['Fern', 'Lily'])
-  })
-
   testPage('what the server has done is told as done if the browser repeats the request by itself', async (begin) => {
     const { service, page, ui } = await begin({ plants: [{ id: 1, name: 'Fern', tag: 'shade' }], isClosed: true })
     using relay = startRelay({ hostname: '127.0.0.1', port: service.port })

@@ -1,4 +1,5 @@
-import { CODES, Conflict, createPlant, deletePlant, isSame, Refusal, refusalIn, replacePlant } from './client.ts'
+import { CODES } from './answer.ts'
+import { Conflict, createPlant, deletePlant, isSame, Refusal, refusalIn, replacePlant } from './client.ts'
 import type { Plant } from './fields.ts'
 import { countOf, describePlant } from './messages.ts'
 import { set, state } from './state.ts'
@@ -36,8 +37,7 @@ export const remove = (plants: readonly Plant[]) =>
     for (const plant of plants) {
       const removal = await deletePlant(plant).catch(refusalIn)
       if (removal instanceof Refusal) {
-        // Without a code the user has given up the request.
-        problem = `${removal.message}${removal.code === 0 ? ' The plant may be deleted: try again to see it.' : ''}`
+        problem = removal.message
         break
       }
       const isText = typeof removal === 'string'
@@ -66,7 +66,8 @@ export const restore = (plants: readonly Plant[]) =>
         restored.push(plant)
         setDeleted(state.deleted.filter((each) => each !== plant))
         set({ focused: plant.id })
-      } else problem = `${describePlant(plant)} is not restored. ${refusal.message}`
+      } else if (refusal.code === CODES.unknown) problem = refusal.message
+      else problem = `${describePlant(plant)} is not restored. ${refusal.message}`
       if (refusal !== undefined && refusal.code !== CODES.exists) break
     }
     return sentences(restored.length > 0 && `Restored ${nameOf(restored)}.`, problem)

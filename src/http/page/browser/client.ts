@@ -1,9 +1,10 @@
+import { type Answer, CODES, isPassing, readAnswer } from './answer.ts'
 import { FIELD_NAMES, type Plant } from './fields.ts'
 import { describePlant, describeRefusal } from './messages.ts'
 import { reset, set, state } from './state.ts'
 import { clearStorage } from './storage.ts'
 
-/** A request or a change failed for good: the server refused it, or the user gave it up. The message is for people. */
+/** A request or a change failed: the server refused it, or the user gave it up. The message is for people. */
 export class Refusal extends Error {
   constructor(
     readonly code: number,
@@ -27,26 +28,17 @@ export function refusalIn(error: unknown): Refusal {
   throw error
 }
 
-/** The error codes that the page treats in a way of their own. */
-export const CODES = {
-  ...{ idInvalid: 40004, tokenInvalid: 40102, readOnly: 40301 },
-  ...{ notFound: 40402, exists: 40901, changed: 41201 },
-  // Nobody has answered, as a proxy says it, or something between did so.
-  ...{ noAnswer: 50200, foreign: 51100 },
-} as const
+/** Whether nobody has refused what failed: the user has given it up. */
+export const isGivenUp = ({ code }: Refusal) => code < 0 || isPassing(code)
 
-/** Of a proxy that gets no answer. */
-const AWAY_STATUSES = [502, 503, 504]
-/** After these a request is sent again: too many requests, nobody can serve now, or something between has answered. */
-const PASSING_STATUSES = [429, ...AWAY_STATUSES, 511]
-/** What these say of a request is true whoever says it: the runtime of the server, or a proxy. */
-const BARE_STATUSES = [400, 413, 429, 431]
+/** The server answers with these before it does anything. */
+const NOTHING_DONE = [42900, 42901, 50301, 50303]
 /** The pause before a request is sent again, unless the server says another one. */
 const RETRY_AFTER_S = 5
 
 let token = ''
 /** The requests that wait to be sent again. They share one pause: it ends for all of them. */
-const waiting: { readonly retry: () => void; readonly giveUp: () => void }[] = []
+const waiting: ((isSentAgain: boolean) => void)[] = []
 
 /** Uses a token from now on, or none if it is empty. Nobody gets the answers to earlier requests any more. */
 export function connect(next: string): void {
@@ -58,28 +50,19 @@ export function connect(next: string): void {
 
 export function endPause(how: 'retry' | 'giveUp'): void {
   set({ pause: undefined })
-  for (const each of waiting.splice(0)) each[how]()
+  for (const resolve of waiting.splice(0)) resolve(how === 'retry')
 }
 
-/** Waits until a request may be sent again. Rejects with a `Refusal` if the user gives it up. */
-function wait(message: string, seconds: number): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  waiting.push({ retry: resolve, giveUp: () => reject(new Refusal(0, message)) })
+/** Waits until a request may be sent again. Resolves to `false` if the user gives it up. */
+function wait(message: string, seconds: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  waiting.push(resolve)
   if (state.pause === undefined || seconds < state.pause.seconds) set({ pause: { message, seconds } })
   return promise
 }
 
-interface Answer {
-  /** The error code, or 0 for a success. */
-  readonly error: number
-  readonly message: string
-  /** The plants of a success. */
-  readonly plants: readonly Plant[]
-  readonly headers: Headers
-}
-
 interface Sent {
-  readonly body?: string
+  readonly body?: string | undefined
   readonly headers?: Readonly<Record<string, string>>
   /** Error codes that do not reject. */
   readonly expected?: readonly number[]
@@ -87,7 +70,7 @@ interface Sent {
 
 /**
  * Sends a request, again and again if it may succeed later. Returns the answer of success, or the one with an `expected` error
- * code. Others reject with a `Refusal`.
+ * code. Others reject with a `Refusal`. If the user gives up what may be done, the code is `unknown`.
  */
 async function send(method: string, path: string, { expected = [], ...sent }: Sent = {}): Promise<Answer> {
   const sentToken = token
@@ -98,6 +81,7 @@ async function send(method: string, path: string, { expected = [], ...sent }: Se
     headers: { authorization, 'content-type': 'application/json', ...sent.headers },
     body: sent.body ?? null,
   }
+  let mayBeDone = false
   for (;;) {
     const answer = await fetch(path, { ...init, cache: 'no-store', redirect: 'manual' })
       .then(async (response) => readAnswer(method, path, response, await response.text()))
@@ -108,8 +92,12 @@ async function send(method: string, path: string, { expected = [], ...sent }: Se
     if (token !== sentToken) return new Promise<never>(() => {})
     if (error === 0 || expected.includes(error)) return answer
     const refusal = new Refusal(error, describeRefusal(error, message))
-    if (!PASSING_STATUSES.includes(Math.floor(error / 100))) throw refusal
-    await wait(refusal.message, Number(headers.get('retry-after')) || RETRY_AFTER_S)
+    if (!isPassing(error)) throw refusal
+    mayBeDone ||= !NOTHING_DONE.includes(error)
+    if (await wait(refusal.message, Number(headers.get('retry-after')) || RETRY_AFTER_S)) continue
+    if (!mayBeDone || !expected.includes(CODES.unknown)) throw refusal
+    set({ notice: describeRefusal(CODES.unknown, method) })
+    return { ...answer, error: CODES.unknown }
   }
 }
 
@@ -143,25 +131,51 @@ export const createPlant = (plant: Partial<Plant>) => createFrom(toJson(plant), 
 
 /** Creates the plant of a line of JSON. Browsers repeat requests by themselves, so an equal plant may come from this request. */
 export async function createFrom(line: string, plant: Partial<Plant>): Promise<void> {
-  const { error } = await send('POST', 'plants', { body: line, expected: [CODES.exists] })
+  const { error } = await send('POST', 'plants', { body: line, expected: [CODES.exists, CODES.unknown] })
   if (error === 0) return
-  const stored = plant.id === undefined ? undefined : (await getPlant(plant.id))?.plant
+  if (plant.id === undefined) throw new Refusal(error, describeRefusal(error, ''))
+  const stored = (await look('POST', plant.id))?.plant
   if (stored !== undefined && isSame(stored, plant)) return
-  throw new Refusal(error, describeRefusal(error, stored === undefined ? '' : describePlant(stored)))
+  const code = error === CODES.unknown && stored === undefined ? CODES.notDone : CODES.exists
+  throw new Refusal(code, describeRefusal(code, stored ? describePlant(stored) : ''))
+}
+
+/** The stored plant after a request of which the page does not know whether it was done. Nobody knows if that fails, too. */
+async function look(method: string, id: string) {
+  try {
+    return await getPlant(id)
+  } catch (error) {
+    const { message } = refusalIn(error)
+    throw new Refusal(CODES.unknown, `${message} ${describeRefusal(CODES.unknown, method)}`)
+  }
 }
 
 /**
- * Stores a plant, but only while the stored one is as it is `shown`: `undefined` if there is none. Returns the plant that is
- * stored then. A repeated request is refused after it was done, so the page reads the plant.
+ * Stores the `wanted` plant, or deletes it without one, but only while it is stored as it is `shown`: `undefined` if there is none.
+ * Returns the plant that is stored then, and whether a request has done it. One that was done and then repeated is refused, so the
+ * page reads the plant. It sends once more if nobody has changed the plant, because a proxy may change its `ETag`.
  */
-export async function replacePlant(shown: Plant | undefined, wanted: Plant): Promise<Plant | undefined> {
-  const found = await getPlant(wanted.id)
-  if (!isSame(found?.plant, shown)) return found?.plant
-  const headers = found ? { 'if-match': found.etag } : { 'if-none-match': '*' }
-  const sent = { body: toJson(wanted), headers, expected: [CODES.changed] }
-  const { error } = await send('PUT', `plants/${wanted.id}`, sent)
-  return error === 0 ? wanted : (await getPlant(wanted.id))?.plant
+async function write(id: string, shown: Plant | undefined, wanted: Plant | undefined) {
+  const method = wanted ? 'PUT' : 'DELETE'
+  const expected = [CODES.notFound, CODES.changed, CODES.unknown]
+  let found = await getPlant(id)
+  for (let round = 1; isSame(found?.plant, shown); round++) {
+    if (round > 2) throw new Refusal(CODES.changed, describeRefusal(CODES.changed, method))
+    if (shown && !wanted) maybeDeleted.add(shown)
+    const headers = found ? { 'if-match': found.etag } : { 'if-none-match': '*' }
+    const { error } = await send(method, `plants/${id}`, { body: wanted && toJson(wanted), headers, expected })
+    if (error === 0 || error === CODES.notFound) return { stored: wanted, isDone: true }
+    found = await look(method, id)
+    if (error !== CODES.unknown) continue
+    if (!isSame(found?.plant, shown) || isSame(shown, wanted)) return { stored: found?.plant, isDone: true }
+    throw new Refusal(CODES.notDone, describeRefusal(CODES.notDone, method))
+  }
+  return { stored: found?.plant, isDone: false }
 }
+
+/** Stores a plant, but only while the stored one is as it is `shown`. Returns the plant that is stored then. */
+export const replacePlant = async (shown: Plant | undefined, wanted: Plant) =>
+  (await write(wanted.id, shown, wanted)).stored
 
 /** Plants whose delete was sent and has no answer: it is under way, or the user gave it up. */
 export const maybeDeleted = new Set<Plant>()
@@ -171,48 +185,21 @@ export const maybeDeleted = new Set<Plant>()
  * deleted it or it was gone before, or else the plant as it is now.
  */
 export async function deletePlant(shown: Plant): Promise<'deleted' | 'gone' | Plant> {
-  const found = await getPlant(shown.id)
-  if (found === undefined) return maybeDeleted.delete(shown) ? 'deleted' : 'gone'
-  if (!isSame(found.plant, shown)) return found.plant
-  const options = { headers: { 'if-match': found.etag }, expected: [CODES.notFound, CODES.changed] }
-  maybeDeleted.add(shown)
-  const { error } = await send('DELETE', `plants/${shown.id}`, options)
-  maybeDeleted.delete(shown)
-  if (error === CODES.changed) return (await getPlant(shown.id))?.plant ?? 'gone'
-  // A plant that is gone may be so because the browser has repeated this request.
-  return 'deleted'
+  const wasGivenUp = maybeDeleted.has(shown)
+  try {
+    const { stored, isDone } = await write(shown.id, shown, undefined)
+    maybeDeleted.delete(shown)
+    return stored ?? (isDone || wasGivenUp ? 'deleted' : 'gone')
+  } catch (error) {
+    // A request that was given up may arrive later.
+    if (refusalIn(error).code > 0 && !wasGivenUp) maybeDeleted.delete(shown)
+    throw error
+  }
 }
 
 /** Whether two plants have the same values, or neither is there. */
 export const isSame = (one: Partial<Plant> | undefined, other: Partial<Plant> | undefined): boolean =>
   FIELD_NAMES.every((field) => one?.[field] === other?.[field])
-
-/**
- * What an answer says. An answer of the service is JSON of its own form, or the 204 of a delete. Any other one is from something
- * between, like the login page of a proxy, and says nothing of plants.
- */
-function readAnswer(method: string, path: string, { status, headers }: Response, text: string): Answer {
-  const json = headers.get('content-type')?.startsWith('application/json') ? parse(text) : undefined
-  const answer = { error: 0, message: '', plants: [], headers }
-  if (method === 'DELETE' && status === 204) return answer
-  if (Math.floor(json?.error / 100) === status && typeof json?.message === 'string') return { ...answer, ...json }
-  const plants: readonly Partial<Plant>[] = [json].flat()
-  const isPlant = (each: Partial<Plant>): each is Plant =>
-    typeof each?.name === 'string' && (method !== 'GET' || typeof each.id === 'string')
-  const isExpected = method !== 'DELETE' && Array.isArray(json) === path.startsWith('plants?')
-  if (isExpected && [200, 201].includes(status) && plants.every(isPlant)) return { ...answer, plants }
-  if (BARE_STATUSES.includes(status)) return { ...answer, error: status * 100, message: `the status is ${status}` }
-  return { ...answer, error: AWAY_STATUSES.includes(status) ? CODES.noAnswer : CODES.foreign }
-}
-
-/** What JSON says, with ids as text, or `undefined`. Within a name a quote follows a backslash, so no name looks like an id. */
-export function parse(json: string) {
-  try {
-    return JSON.parse(json.replace(/"id"\s*:\s*(-?\d+)/g, '"id":"$1"'))
-  } catch {
-    return undefined
-  }
-}
 
 /** The JSON of a plant. An integer keeps the digits that were typed. Any other id is sent as text, and refused. */
 export function toJson(plant: Partial<Plant>): string {

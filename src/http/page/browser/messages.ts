@@ -16,10 +16,15 @@ const SENTENCES: Readonly<Record<number, (detail: string) => string>> = {
   50302: () => 'The server cannot read or store anything at the moment.',
   50303: () => 'The server is too busy, or it is just restarting.',
   50200: () => 'The server cannot be reached.',
+  41201: () => 'The server refused this, though nobody has changed the plant. A proxy may change its header ETag.',
   51100: () => 'Something between this browser and the server answered: sign in there, then try again.',
+  [-1]: (method) => `It is not known whether this was ${participleOf(method)}.`,
+  [-2]: (method) => `The server has not ${participleOf(method)} this: try again.`,
 }
 
-/** What to tell people about a refusal. `detail` is the message of the server, or the stored plant if an id is taken. */
+const participleOf = (method: string) => (method === 'DELETE' ? 'deleted' : 'stored')
+
+/** What to tell people about a refusal. `detail` is the message of the server, the stored plant if an id is taken, or a method. */
 export function describeRefusal(code: number, detail: string): string {
   const sentence = SENTENCES[code]
   if (sentence !== undefined) return sentence(detail)

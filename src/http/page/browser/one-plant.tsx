@@ -1,6 +1,7 @@
 import { useEffect } from 'preact/hooks'
+import { CODES } from './answer.ts'
 import { remove, restore } from './changes.ts'
-import { CODES, getPlant } from './client.ts'
+import { getPlant } from './client.ts'
 import { describeRefusal } from './messages.ts'
 import { open } from './panel.ts'
 import { Button, focusElement, Values } from './parts.tsx'

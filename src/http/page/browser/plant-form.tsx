@@ -1,6 +1,7 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { CODES } from './answer.ts'
 import { add, edit } from './changes.ts'
-import { CODES, Conflict, type Refusal } from './client.ts'
+import { Conflict, type Refusal } from './client.ts'
 import { FIELDS, type Plant, titleOf } from './fields.ts'
 import { problemOf } from './messages.ts'
 import { close, isTyped } from './panel.ts'

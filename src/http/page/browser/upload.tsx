@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
-import { createFrom, parse, refusalIn } from './client.ts'
+import { CODES, parse } from './answer.ts'
+import { createFrom, isGivenUp, refusalIn } from './client.ts'
 import { countOf } from './messages.ts'
 import { close } from './panel.ts'
 import { Button } from './parts.tsx'
@@ -36,12 +37,13 @@ export function Upload() {
       const { results, added, refused } = now
       const isShown = results.length < RESULTS_MAX * (refusal ? 2 : 1)
       const result = `Line ${number}: ${refusal?.message ?? 'added.'}`
+      const isRefused = refusal && refusal.code !== CODES.unknown
       show({
-        ...(refusal ? { refused: refused + 1 } : { added: added + 1 }),
+        added: refusal ? added : added + 1,
+        refused: isRefused ? refused + 1 : refused,
         results: isShown ? [...results, result] : results,
       })
-      // Without a code nobody has refused it: the user has given up.
-      if (refusal?.code === 0) job.abort()
+      if (refusal && isGivenUp(refusal)) job.abort()
     })
     show({ state: job.signal.aborted ? 'Stopped' : 'Done' })
     set({ notice: `Added ${countOf(now.added)}: ${end}.`, changes: state.changes + 1 })
