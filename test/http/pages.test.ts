@@ -50,12 +50,12 @@ describe.each(SQLITE_TRANSPORTS)('the pages, $name', (transport) => {
   })
 
   const publicUrl = 'https://plants.example.org:8443/prefix'
-  const ofDocs = { path: '/docs', assets: ['icon.svg', 'docs.css', 'scalar.js', 'docs.js'] }
+  const ofDocs = { path: '/docs', assets: ['icon.svg', 'docs.css', 'scalar.js', 'docs.js', 'openapi.json'] }
   const docsPolicy = { 'style-src': ["'self'", "'unsafe-inline'"], 'font-src': ['data:'] }
   test.each([
     {
       path: '/',
-      assets: ['icon.svg', 'page.css', 'page.js', 'docs'],
+      assets: ['icon.svg', 'page.css', 'page.js', 'docs', 'docs'],
       options: {},
       policy: { 'style-src': ["'self'"] },
       servers: [],

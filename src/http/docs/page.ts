@@ -30,6 +30,7 @@ const SCRIPT = `Scalar.createApiReference(document.body.appendChild(document.cre
 export function makeDocsPage(publicUrl: string | undefined): Promise<HtmlPage> {
   return makePage({
     files: { 'docs.css': STYLE, 'scalar.js': Bun.file(scalar), 'docs.js': SCRIPT },
+    body: '<noscript><a href="openapi.json">What the API is, for programs</a></noscript>',
     policy: [
       // The library writes many styles while it runs. A style cannot bring code in.
       "style-src 'self' 'unsafe-inline'",

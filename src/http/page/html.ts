@@ -22,12 +22,14 @@ interface PageOptions {
   readonly files: Readonly<Record<string, string | Blob>>
   /** Further elements of its head, which scripts read. */
   readonly head?: string
+  /** What shows until its scripts have come, or without JavaScript. */
+  readonly body: string
   /** What the page may do beyond running its scripts (Content Security Policy Level 3). */
   readonly policy: readonly string[]
 }
 
 /** Makes a page. It runs only its own scripts, no text becomes code, and no other page may show this one in a frame. */
-export async function makePage({ files, head = '', policy }: PageOptions): Promise<HtmlPage> {
+export async function makePage({ files, head = '', body, policy }: PageOptions): Promise<HtmlPage> {
   const assets = await Promise.all(Object.entries({ 'icon.svg': ICON, ...files }).map(makeAsset))
   const html = `<!doctype html>
 <html lang="en">
@@ -39,7 +41,8 @@ ${assets.map(({ path }) => linkTo(path)).join('\n')}
 ${head}
 </head>
 <body>
-<noscript>This page needs JavaScript. Without it, use the API with a program like curl.</noscript>
+<noscript><p>This page needs JavaScript. Without it, use the API with a program like curl.</p></noscript>
+${body}
 </body>
 </html>
 `

@@ -9,9 +9,11 @@ const SCRIPT = bundle('main.tsx')
 export async function makePlantsPage(hasDocs: boolean): Promise<HtmlPage> {
   const fields = NEW_PLANT_FIELDS.map((field) => (isOptional(field) ? `${field}?` : field)).join(' ')
   const help = hasDocs ? '<link rel="help" href="docs">' : ''
+  const withoutScripts = hasDocs ? '<noscript><a href="docs">How to use the API</a></noscript>' : ''
   return makePage({
     files: { 'page.css': STYLE, 'page.js': SCRIPT },
     head: `<meta name="fields" content="${fields}">${help}`,
+    body: `<p class="state">The page is on its way. If it does not come, load it again.</p>${withoutScripts}`,
     // The style has small images in it.
     policy: ["style-src 'self'", "img-src 'self' data:", "connect-src 'self'"],
   })

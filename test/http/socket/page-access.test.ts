@@ -3,7 +3,7 @@ import { until } from '../../support/until.ts'
 import { pageTests, uiOf, urlOf } from '../support/page.ts'
 import { startProxy } from '../support/proxy.ts'
 
-const { testPage } = pageTests()
+const { open, testPage } = pageTests()
 
 describe('the way to the page', () => {
   testPage('keeps a token for the tab, or for the browser if one ticks that, until one signs out', async (begin) => {
@@ -37,6 +37,35 @@ describe('the way to the page', () => {
     expect(ofBrowser.map((text) => text.includes(service.token))).toEqual([false, true])
     expect([beside.isSignedIn, later.isSignedIn]).toEqual([false, true])
     expect(await later.tab.stored()).toEqual(['{}', '{}'])
+  })
+
+  testPage('has words before its script has come, without JavaScript, and while it signs in', async (begin) => {
+    const { service, page, ui } = await begin({ plants: ['Fern'], isClosed: true })
+    const script = Promise.withResolvers<void>()
+    await page.route('**/assets/page-*.js', (route) => script.promise.then(() => route.continue()))
+    const { page: bare } = await open({ javaScriptEnabled: false })
+    const words = 'The page is on its way. If it does not come, load it again.'
+
+    await page.goto(urlOf(service), { waitUntil: 'commit' })
+    await ui.see(words)
+    script.resolve()
+    await ui.button('Sign in').waitFor()
+    const left = await page.getByText(words).count()
+    const slow = await ui.hold('DELETE', '/plants/none')
+    await ui.signIn(service.token)
+    await slow.begun
+    await ui.told('Signing in…')
+    slow.release()
+    await ui.row(1).waitFor()
+    const told = await ui.status().textContent()
+    await bare.goto(urlOf(service))
+    const shown = await Promise.all(['noscript p', '.state'].map((each) => bare.locator(each).isVisible()))
+    await bare.getByRole('link', { name: 'How to use the API' }).click()
+    await bare.getByRole('link', { name: 'What the API is, for programs' }).click()
+
+    expect([left, told]).toEqual([0, ''])
+    expect(shown).toEqual([true, false])
+    expect(new URL(bare.url()).pathname).toBe('/openapi.json')
   })
 
   testPage('forgets a sign-in that still waits once another token signs in', async (begin) => {

@@ -79,7 +79,7 @@ describe('answers on the way to the page', () => {
     )
 
     expect(seen).toEqual([
-      ['a login page', '/plants/none', ''],
+      ['a login page', '/plants/none', 'Signing in…'],
       ...['/plants', '/plants/1', '/plants'].flatMap((path) => all.map((lie) => [lie, path, ''])),
     ])
     expect(await said()).toEqual([])

@@ -96,4 +96,5 @@ const Deleted = ({ plants }: { readonly plants: readonly Plant[] }) => (
   </details>
 )
 
+document.body.replaceChildren()
 render(<App />, document.body)

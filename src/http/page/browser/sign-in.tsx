@@ -6,11 +6,11 @@ import { BROWSER_TOKEN, clearStorage, DELETED, TAB_TOKEN } from './storage.ts'
 /** Signs in with a token. An earlier sign-in that still waits counts no more. */
 async function signIn(token: string, slot: typeof TAB_TOKEN): Promise<void> {
   connect(token)
-  set({ problem: '' })
+  set({ problem: '', notice: 'Signing in…' })
   const canWrite = await mayWrite().catch(refusalIn)
-  if (canWrite instanceof Refusal) return set({ problem: canWrite.message, isReturning: false })
+  if (canWrite instanceof Refusal) return set({ problem: canWrite.message, notice: '', isReturning: false })
   slot.write(token)
-  set({ canWrite, deleted: DELETED.read() ?? [], isReturning: false })
+  set({ canWrite, deleted: DELETED.read() ?? [], notice: '', isReturning: false })
 }
 
 /** Signs in with a token that the browser keeps. */
