@@ -110,7 +110,7 @@ describe('the way to the page', () => {
       return [...new Set(await all.allTextContents())]
     }
 
-    await ui.see('60 plants in all.')
+    await ui.row(50).waitFor()
     const ofList = await controls()
     await ui.search().fill('era 6')
     await ui.click('Search all pages')

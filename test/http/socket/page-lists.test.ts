@@ -9,7 +9,7 @@ const isDimmed = (page: Page) => page.evaluate<boolean>('document.querySelector(
 
 describe('lists on the page', () => {
   testPage('a list is loading, empty, without a match or failed, and never falsely empty', async (begin) => {
-    const { service, ui } = await begin({ isClosed: true })
+    const { service, page, ui } = await begin({ isClosed: true })
     const said = await ui.recordTexts(['no plants', 'No plant'])
     const slow = await ui.hold('GET', '/plants')
 
@@ -21,8 +21,13 @@ describe('lists on the page', () => {
     await ui.see('You have no plants yet.')
     await ui.see('0 plants in all.')
     await ui.click('Add your first plant')
+    const again = await ui.hold('GET', '/plants')
     await ui.send({ Name: 'Fern' })
+    await ui.told('Added “Fern”.')
+    const stale = await page.getByText('in all.').count()
+    again.release()
     await ui.row(1).waitFor()
+    await ui.see('1 plant in all.')
     await ui.search().fill('ivy')
     await ui.see('No plant here contains “ivy”.')
     await ui.click('Show all')
@@ -38,7 +43,7 @@ describe('lists on the page', () => {
     await other.click('Try again')
     await other.row(1).waitFor()
 
-    expect([early, await saidByOther()]).toEqual([[], []])
+    expect([early, stale, await saidByOther()]).toEqual([[], 0, []])
   })
 
   testPage('the number of a page follows its rows while the server is slow or away', async (begin) => {
@@ -116,13 +121,17 @@ describe('lists on the page', () => {
     await otherPage.getByRole('heading', { name: 'Monstera 92' }).waitFor()
     await otherPage.goBack()
     await other.row(99).waitFor()
+    const returned = await shown(other)
+    await otherPage.goForward()
+    await otherPage.getByRole('link', { name: 'All plants' }).click()
+    await other.row(1).waitFor()
 
     expect(before).toEqual([
       [90, 91, 92, 93, 94, 95, 96, 97, 98, 99].map((id) => [`${id}`, `Monstera ${id}`, id % 2 ? '' : 'evergreen']),
       'era 9',
     ])
-    expect([reloaded, sent, await shown(other)]).toEqual([before, before, before])
-    expect(await otherPage.getByText('Page 2', { exact: true }).count()).toBe(1)
+    expect([reloaded, sent, returned]).toEqual([before, before, before])
+    expect(await otherPage.getByText('Page 1', { exact: true }).count()).toBe(1)
     expect(hash).toBe('#/plants/92')
     expect([...requests, service.logs()].filter((text) => /#|filter|era.9/.test(text))).toEqual([])
   })

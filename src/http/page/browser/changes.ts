@@ -22,9 +22,9 @@ export async function change(plants: readonly Plant[], act: () => Promise<string
 export const add = (plant: Plant) =>
   change([plant], async () => {
     await createPlant(plant)
-    const { ids, ...counts } = state.counts
-    // A new count may take its time.
-    if (ids) set({ counts: { ...counts, ids: new Set([...ids, plant.id]) } })
+    const { all, last } = state.takenIds
+    // To read them again may take its time.
+    if (all) set({ takenIds: { all: new Set([...all, plant.id]), last } })
     recordUpdate(plant.id, plant)
     return `Added “${plant.name}”.`
   })

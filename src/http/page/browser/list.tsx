@@ -28,6 +28,8 @@ export function PlantList() {
     turnedFrom.current = listing?.after
   }, [listing?.after])
 
+  // Nobody has changed a plant since the list was read.
+  const isFresh = listing?.changes === state.changes && state.busy.size === 0 && state.panel !== 'upload'
   const found = everywhere ? search.hits : (listing?.plants ?? []).filter((plant) => matches(plant, filter))
   const { next = '' } = listing ?? {}
   const hasPages = after !== '' || next !== ''
@@ -61,18 +63,20 @@ export function PlantList() {
           {next !== '' && <a href={formatAddress({ ...address, after: next, page: listing.page + 1 })}>Next</a>}
         </nav>
       )}
+      {isWhole && isFresh && !problem && <p>{countOf(listing.count)} in all.</p>}
     </section>
   )
 }
 
 /** The page of an address, and the id behind which the next one begins. Plants that are or may be deleted stay in their rows. */
 async function readPage({ after, page }: Pick<Address, 'after' | 'page'>) {
+  const { changes } = state
   const found = await listPlants(`?limit=${PAGE_PLANTS}${after && `&after=${after}`}&include=id`)
   const next = new URLSearchParams(found.next).get('after') ?? ''
   const ids = new Set(found.plants.map(({ id }) => id))
   const isBetween = (id: bigint) => (after === '' || id > BigInt(after)) && (next === '' || id <= BigInt(next))
   const ghosts = [...state.deleted, ...maybeDeleted].filter(({ id }) => !ids.has(id) && isBetween(BigInt(id)))
-  return { plants: [...found.plants, ...ghosts].sort(byId), next, after, page }
+  return { plants: [...found.plants, ...ghosts].sort(byId), count: found.plants.length, next, after, page, changes }
 }
 
 const byId = (one: Plant, other: Plant): number => (BigInt(one.id) < BigInt(other.id) ? -1 : 1)
@@ -146,7 +150,9 @@ function useSearch(filter: string): Search {
   }, [filter])
   const { updatedPlants } = state
   const now = (plant: Plant) => (updatedPlants.has(plant.id) ? updatedPlants.get(plant.id) : plant) ?? []
-  return search.filter === filter ? { ...search, hits: search.hits.flatMap(now) } : NOTHING
+  return search.filter === filter
+    ? { ...search, hits: search.hits.flatMap(now).filter((plant) => matches(plant, filter)) }
+    : NOTHING
 }
 
 function SearchState({ hits, searched, state: how, stop }: Search) {

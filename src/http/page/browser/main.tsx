@@ -9,7 +9,7 @@ import { OnePlant } from './one-plant.tsx'
 import { open } from './panel.ts'
 import { Button, focus, Notices, Picture } from './parts.tsx'
 import { PlantForm } from './plant-form.tsx'
-import { download, useCounts } from './reading.ts'
+import { download, useTakenIds } from './reading.ts'
 import { returnToSession, SignIn, signOut } from './sign-in.tsx'
 import { go, start, state } from './state.ts'
 import { Upload } from './upload.tsx'
@@ -48,9 +48,9 @@ function App() {
 
 /** The plants of the user, and all that the user can do with them. */
 function Plants() {
-  const { address, canWrite, panel, deleted, counts } = state
+  const { address, canWrite, panel, deleted } = state
   const edited = typeof panel === 'object' ? panel : undefined
-  useCounts()
+  useTakenIds()
   return (
     <>
       <div class="tools">
@@ -62,7 +62,6 @@ function Plants() {
       {address.plant === '' ? <PlantList /> : <OnePlant key={address.plant} />}
       {canWrite && deleted.length > 0 && <Deleted plants={deleted} />}
       <footer>
-        {counts.count !== undefined && <span>{countOf(counts.count)} in all.</span>}
         <Button text="Download all" onClick={download} />
         {canWrite && <Button text="Upload" onClick={() => open('upload')} />}
         <Button text="Keys" onClick={showKeys} />

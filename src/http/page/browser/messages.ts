@@ -8,7 +8,7 @@ const SENTENCES: Readonly<Record<number, (detail: string) => string>> = {
     'The server does not accept this token. Check that you have copied all of it. If it has ended, ask the operator of this server for a new one.',
   40301: () => 'This token may only read. To change plants, sign in with a token that may write.',
   40302: () => 'You have as many plants as this server allows. Delete one, then add this one.',
-  40402: () => 'You have no plant with this id. Somebody may have deleted it.',
+  40402: () => 'You have no plant with this id.',
   40901: (stored) => `You have a plant with this id already${stored && `, ${stored}`}.`,
   41301: () => 'This plant is too long for the server. Make its texts shorter.',
   42901: () => 'The server takes no more requests from this token for a while.',

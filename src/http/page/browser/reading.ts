@@ -6,8 +6,8 @@ import { set, state } from './state.ts'
 
 /** The first query of a list that is read as a whole. */
 const ALL_PLANTS = '?limit=1000&include=id'
-/** Up to so many plants are counted: ten pages. */
-const COUNTED_PLANTS = 500
+/** An id is suggested up to so many plants: ten pages. */
+const SUGGESTED_PLANTS = 500
 /** How long a browser may take to open the file. */
 const DOWNLOAD_OPENS_MS = 60_000
 
@@ -67,19 +67,18 @@ export async function download(): Promise<void> {
   set({ notice: `Downloaded ${countOf(count)}.` })
 }
 
-/** Counts the plants at first and after each change, unless they are too many. */
-export function useCounts(): void {
+/** Reads which ids are taken at first and after each change, unless the plants are too many. */
+export function useTakenIds(): void {
   useEffect(() => {
     const job = new AbortController()
     const found: Plant[] = []
     const add = (plants: readonly Plant[]) => {
       found.push(...plants)
-      if (found.length > COUNTED_PLANTS) job.abort()
+      if (found.length > SUGGESTED_PLANTS) job.abort()
     }
     const show = () => {
-      if (!job.signal.aborted)
-        set({ counts: { count: found.length, ids: new Set(found.map(({ id }) => id)), last: found.at(-1)?.id } })
-      else if (found.length > COUNTED_PLANTS) set({ counts: {} })
+      if (!job.signal.aborted) set({ takenIds: { all: new Set(found.map(({ id }) => id)), last: found.at(-1)?.id } })
+      else if (found.length > SUGGESTED_PLANTS) set({ takenIds: {} })
     }
     // The list beside it tells what is wrong.
     readAll(job, add).then(show, refusalIn)
@@ -89,6 +88,6 @@ export function useCounts(): void {
 
 /** An id that no plant has, as far as it is known; deleted ones may come back. */
 export function suggestedId(): string {
-  const { ids, last } = state.counts
-  return ids ? freeId(new Set([...ids, ...state.deleted.map(({ id }) => id)]), last) : ''
+  const { all, last } = state.takenIds
+  return all ? freeId(new Set([...all, ...state.deleted.map(({ id }) => id)]), last) : ''
 }

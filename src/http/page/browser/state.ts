@@ -28,22 +28,15 @@ export interface State {
   readonly updatedPlants: ReadonlyMap<string, Plant | undefined>
   /** The id of the plant whose row gets the focus once it is there. */
   readonly focused: string
-  readonly counts: Counts
-}
-
-/** What is known of all plants. Nothing if they are too many. */
-interface Counts {
-  readonly count?: number | undefined
-  /** Ids that are taken. `last` is the largest one. */
-  readonly ids?: ReadonlySet<string>
-  readonly last?: string | undefined
+  /** The ids of all plants, and the largest one of them. Nothing if they are too many. */
+  readonly takenIds: { readonly all?: ReadonlySet<string>; readonly last?: string | undefined }
 }
 
 const START: State = {
   address: parseAddress(location.hash),
   ...{ isReturning: false, canWrite: undefined, problem: '', notice: '', pause: undefined },
   ...{ job: undefined, panel: undefined, deleted: [], busy: new Set(), changes: 0, updatedPlants: new Map() },
-  ...{ focused: '', counts: {} },
+  ...{ focused: '', takenIds: {} },
 }
 
 export let state = START
