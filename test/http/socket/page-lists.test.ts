@@ -1,7 +1,7 @@
 import { describe, expect } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { until } from '../../support/until.ts'
-import { pageTests, urlOf } from '../support/page.ts'
+import { pageTests, urlOf, withoutRefusals } from '../support/page.ts'
 
 const { open, testPage } = pageTests()
 
@@ -134,6 +134,84 @@ describe('lists on the page', () => {
     expect(await otherPage.getByText('Page 1', { exact: true }).count()).toBe(1)
     expect(hash).toBe('#/plants/92')
     expect([...requests, service.logs()].filter((text) => /#|filter|era.9/.test(text))).toEqual([])
+  })
+
+  testPage('no text stays behind what changes while the browser translates the page', async (begin) => {
+    const { service, page, errors, ui } = await begin({ plants: 60, isClosed: true })
+    // As Chrome's translation does it: elements of its own stand in the place of texts.
+    await page.addInitScript(`
+      const translate = () => {
+        const texts = document.createTreeWalker(document.body ?? document, NodeFilter.SHOW_TEXT)
+        const found = []
+        while (texts.nextNode()) found.push(texts.currentNode)
+        for (const text of found) {
+          if (text.data.trim() === '' || text.parentNode.localName === 'font') continue
+          const fonts = [document.createElement('font'), document.createElement('font')]
+          text.replaceWith(fonts[0])
+          fonts[0].append(fonts[1])
+          fonts[1].textContent = text.data
+        }
+      }
+      new MutationObserver(translate).observe(document, { subtree: true, childList: true, characterData: true })`)
+    const stale: string[] = []
+    let before: string | undefined
+    /** Does something, waits for a text, and expects that the one before it is gone. */
+    const shows = async (act: () => Promise<unknown>, text: string) => {
+      await act()
+      await page.getByText(text, { exact: true }).first().waitFor()
+      if (before !== undefined && (await page.getByText(before, { exact: true }).count()) > 0) stale.push(before)
+      before = text
+    }
+    const starts = () => (before = undefined)
+    const select = (id: number) => page.getByRole('checkbox', { name: `Select plant ${id}`, exact: true }).check()
+
+    await ui.visit(service)
+    await shows(() => ui.row(50).waitFor(), 'Page 1')
+    await shows(() => ui.link('Next').click(), 'Page 2')
+    await shows(() => ui.link('First page').click(), 'Page 1')
+    starts()
+    await shows(() => select(3), '1 plant selected.')
+    await shows(() => select(4), '2 plants selected.')
+    await shows(() => ui.click('Select none'), 'Monstera 4')
+    starts()
+    for (const [id, tag] of [
+      [1, ''],
+      [2, ' (evergreen)'],
+    ] as const)
+      await shows(() => ui.click(`Delete plant ${id}`), `Deleted “Monstera ${id}”${tag}.`)
+    await shows(() => ui.click('Undo the delete of plant 1'), 'Restored “Monstera 1”.')
+    starts()
+    await shows(() => ui.row(3).waitFor(), 'Monstera 3')
+    await ui.click('Edit plant 3')
+    await shows(() => ui.send({ Name: 'Lily' }, 'Store the change'), 'Lily')
+    starts()
+    await ui.click('New plant')
+    await shows(() => ui.send({ Id: '3', Name: ' ' }), 'Give the plant a name, with at least one letter.')
+    await shows(() => ui.send({ Name: 'Moss' }), 'You have a plant with this id already, “Lily”. Choose another id.')
+    starts()
+    for (const text of ['x', 'xy']) await shows(() => ui.search().fill(text), `No plant here contains “${text}”.`)
+    starts()
+    await shows(() => ui.click('Search all pages'), 'On all pages: 0 plants with “xy” among 59.')
+
+    expect(stale).toEqual([])
+    expect(withoutRefusals(errors)).toEqual([])
+  })
+
+  testPage('an Enter that confirms what an input method has composed starts nothing', async (begin) => {
+    const { page, ui } = await begin({ plants: 60 })
+    /** Presses Enter as browsers report it then; Safari by the number alone. */
+    const confirm = (init: string) =>
+      page.evaluate(`document.activeElement.dispatchEvent(
+        new KeyboardEvent('keydown', { key: 'Enter', bubbles: true, cancelable: true, ...${init} }))`)
+
+    await ui.row(50).waitFor()
+    await ui.search().fill('era 6')
+    for (const init of ['{ isComposing: true }', '{ keyCode: 229 }']) await confirm(init)
+    const before = await ui.button('Search all pages').count()
+    await confirm('{}')
+    await ui.see('On all pages: 2 plants with “era 6” among 60.')
+
+    expect(before).toBe(1)
   })
 
   testPage('a deleted row leaves the next one at its place and focused, and comes back focused', async (begin) => {

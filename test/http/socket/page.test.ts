@@ -82,7 +82,7 @@ describe.concurrent('the page in a browser', () => {
         await ui.see('Exact -9223372036854775808')
         const shown = await page.content()
         const idLines = await page.evaluate<number>(
-          `((range) => { range.selectNodeContents(document.querySelector('td.id')); return range.getClientRects().length })(document.createRange())`,
+          `((range) => { range.selectNodeContents(document.querySelector('td.id span')); return range.getClientRects().length })(document.createRange())`,
         )
         await look('plants')
 

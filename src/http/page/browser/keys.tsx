@@ -24,12 +24,16 @@ function leave(): void {
   document.querySelector<HTMLElement>('[type=search]')?.blur()
 }
 
+/** Whether a key confirms what an input method has composed. Safari says so by the number alone. */
+export const confirmsInput = ({ isComposing, keyCode }: KeyboardEvent) => isComposing || keyCode === 229
+
 /** In a field only Escape counts, because other keys are text. */
 function press(event: KeyboardEvent): void {
-  const { key, target, ctrlKey, metaKey, altKey, defaultPrevented, isComposing } = event
+  const { key, target, ctrlKey, metaKey, altKey, defaultPrevented } = event
   const act = KEYS[key]?.[1]
   const isTyping = target instanceof HTMLInputElement && target.type !== 'checkbox' && key !== 'Escape'
-  if (!act || isTyping || sheet()?.open || defaultPrevented || isComposing || ctrlKey || metaKey || altKey) return
+  if (!act || isTyping || sheet()?.open || defaultPrevented || confirmsInput(event) || ctrlKey || metaKey || altKey)
+    return
   event.preventDefault()
   act()
 }

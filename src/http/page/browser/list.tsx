@@ -48,7 +48,7 @@ export function PlantList() {
       )}
       {problem && (
         <p class="state" role="alert">
-          {listing && 'This is what was here before. '}The plants could not be loaded. {problem}
+          {`${listing ? 'This is what was here before. ' : ''}The plants could not be loaded. ${problem}`}
           <Button text="Try again" onClick={() => set({ changes: state.changes + 1 })} />
         </p>
       )}
@@ -59,11 +59,11 @@ export function PlantList() {
       {!everywhere && hasPages && listing && (
         <nav aria-label="Pages">
           {after !== '' && <a href={formatAddress({ ...address, after: '', page: 1 })}>First page</a>}
-          <span aria-live="polite">Page {listing.page}</span>
+          <span aria-live="polite">{`Page ${listing.page}`}</span>
           {next !== '' && <a href={formatAddress({ ...address, after: next, page: listing.page + 1 })}>Next</a>}
         </nav>
       )}
-      {isWhole && isFresh && !problem && <p>{countOf(listing.count)} in all.</p>}
+      {isWhole && isFresh && !problem && <p>{`${countOf(listing.count)} in all.`}</p>}
     </section>
   )
 }
@@ -98,7 +98,7 @@ const matches = (plant: Plant, filter: string): boolean =>
 function Emptiness({ isLoading, hasPages }: Readonly<Record<'isLoading' | 'hasPages', boolean>>) {
   const { filter } = state.address
   if (isLoading) return <p class="state">Loading your plants…</p>
-  if (filter !== '') return <p class="state">No plant here contains “{filter}”.</p>
+  if (filter !== '') return <p class="state">{`No plant here contains “${filter}”.`}</p>
   if (hasPages) return <p class="state">There are no plants on this page any more.</p>
   return (
     <div class="state">

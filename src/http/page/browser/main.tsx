@@ -1,8 +1,8 @@
-import { render } from 'preact'
+import { type ComponentChild, h, options, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { restore } from './changes.ts'
 import type { Plant } from './fields.ts'
-import { Keys, showKeys } from './keys.tsx'
+import { confirmsInput, Keys, showKeys } from './keys.tsx'
 import { PlantList } from './list.tsx'
 import { countOf, describePlant } from './messages.ts'
 import { OnePlant } from './one-plant.tsx'
@@ -75,18 +75,20 @@ const SearchField = () => (
   <input
     {...{ type: 'search', 'aria-label': 'Find a plant', placeholder: 'Find a plant', value: state.address.filter }}
     onInput={({ currentTarget }) => go({ plant: '', filter: currentTarget.value })}
-    onKeyDown={({ key }) => key === 'Enter' && go({ everywhere: state.address.filter !== '' })}
+    onKeyDown={(event) =>
+      event.key === 'Enter' && !confirmsInput(event) && go({ everywhere: state.address.filter !== '' })
+    }
   />
 )
 
 /** The plants that were deleted in this tab. Each can be restored until the tab is closed. */
 const Deleted = ({ plants }: { readonly plants: readonly Plant[] }) => (
   <details>
-    <summary>Deleted in this tab: {countOf(plants.length)}</summary>
+    <summary>{`Deleted in this tab: ${countOf(plants.length)}`}</summary>
     <ul>
       {plants.map((plant) => (
         <li key={plant}>
-          {describePlant(plant)}, id {plant.id}
+          {`${describePlant(plant)}, id ${plant.id}`}
           <Button text="Restore" label={`Restore plant ${plant.id}`} onClick={() => restore([plant])} />
         </li>
       ))}
@@ -94,6 +96,17 @@ const Deleted = ({ plants }: { readonly plants: readonly Plant[] }) => (
     <Button text="Restore all" onClick={() => restore(plants)} />
   </details>
 )
+
+/**
+ * A browser that translates puts elements of its own in the place of texts, and Preact would change the texts that are gone. So each
+ * text is in an element that is replaced with it. Around that the focus and what is read aloud stay.
+ */
+options.vnode = ({ type, key, props }) => {
+  if (typeof type !== 'string' || key === props.children) return
+  const wrap = (child: ComponentChild) =>
+    typeof child === 'string' && child.trim() !== '' ? h('span', { key: child }, child) : child
+  props.children = Array.isArray(props.children) ? props.children.map(wrap) : wrap(props.children)
+}
 
 document.body.replaceChildren()
 render(<App />, document.body)

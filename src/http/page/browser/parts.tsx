@@ -42,7 +42,7 @@ function Pause({ message, seconds }: NonNullable<State['pause']>) {
   }, [left])
   return (
     <p class="pause">
-      <span role="alert">{message}</span> <span aria-hidden="true">Next try in {left} s.</span>
+      <span role="alert">{message}</span> <span aria-hidden="true">{`Next try in ${left} s.`}</span>
       <Button text="Try now" onClick={() => endPause('retry')} />
       <Button text="Give up" onClick={() => endPause('giveUp')} />
     </p>

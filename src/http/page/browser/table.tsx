@@ -50,7 +50,7 @@ export function PlantTable({ plants, isWhole }: TableProps) {
     <>
       {chosen.length > 0 && (
         <p class="selection">
-          {countOf(chosen.length)} selected.
+          {`${countOf(chosen.length)} selected.`}
           <Button text="Delete selected" kind="danger" onClick={removeChosen} />
           <Button text="Select none" onClick={() => select([])} />
         </p>
