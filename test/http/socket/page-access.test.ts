@@ -39,6 +39,67 @@ describe('the way to the page', () => {
     expect(await later.tab.stored()).toEqual(['{}', '{}'])
   })
 
+  testPage(
+    'a sign-out asks, ends the tabs with the same token, and an ended token keeps what it can undo',
+    async (begin) => {
+      const { service, page, ui } = await begin({ plants: ['Fern', 'Ivy'], isClosed: true })
+      const { text: other } = await service.createToken({ user: 'other' })
+      const { text: ending, id } = await service.createToken()
+      const asked: string[] = []
+      let answer = true
+      const openTab = async (token: string) => {
+        const tabPage = await page.context().newPage()
+        tabPage.on('dialog', (dialog) => {
+          asked.push(dialog.message())
+          return answer ? dialog.accept() : dialog.dismiss()
+        })
+        const tab = uiOf(tabPage)
+        await tab.visit(service, token)
+        return tab
+      }
+      const loss = '1 plant deleted in this tab can be restored no more.'
+      const keeps = async (tab: typeof ui) => (await tab.stored())[0].includes('Fern')
+
+      const [tab, same, another] = [await openTab(service.token), await openTab(service.token), await openTab(other)]
+      for (const [each, plant] of [
+        [tab, 'Fern'],
+        [same, 'Ivy'],
+      ] as const)
+        await each.deletes(plant === 'Fern' ? 1 : 2, `“${plant}”`)
+      answer = false
+      await tab.click('Sign out')
+      await tab.undoes(1, '“Fern”')
+      await tab.deletes(1, '“Fern”')
+      answer = true
+      await tab.click('Sign out')
+      await tab.button('Sign in').waitFor()
+      await same.see(`You have signed out in another tab. ${loss}`)
+      await another.see('You have no plants yet.')
+      const kept = [await tab.stored(), await same.stored()]
+
+      await service.create({ id: 1, name: 'Fern' })
+      await tab.signIn(ending)
+      await tab.deletes(1, '“Fern”')
+      await service.store.revokeTokens({ id }, Date.now())
+      await until('the token is refused', async () => (await service.list('', { token: ending })).status !== 200)
+      await tab.click('Download all')
+      await tab.see(/does not accept this token/)
+      const ended = await keeps(tab)
+      await tab.signIn('plst_wrong')
+      await tab.see(/does not accept this token/)
+      const refused = await keeps(tab)
+      await tab.signIn(service.token)
+      await tab.told(loss)
+
+      expect(asked).toEqual([`Sign out? Then ${loss}`, `Sign out? Then ${loss}`])
+      expect(kept).toEqual([
+        ['{}', '{}'],
+        ['{}', '{}'],
+      ])
+      expect([ended, refused, await keeps(tab)]).toEqual([true, true, false])
+    },
+  )
+
   testPage('has words before its script has come, without JavaScript, and while it signs in', async (begin) => {
     const { service, page, ui } = await begin({ plants: ['Fern'], isClosed: true })
     const script = Promise.withResolvers<void>()
@@ -86,6 +147,7 @@ describe('the way to the page', () => {
     await (await late).finished()
     await ui.deletes(1, '“Ivy”')
     const kept = JSON.stringify(await ui.stored())
+    page.once('dialog', (dialog) => dialog.accept())
     await ui.click('Sign out')
     // Signing out loads the page again.
     await ui.button('Sign in').waitFor()

@@ -237,6 +237,7 @@ describe('tools of the page', () => {
     await page.addInitScript('Storage.prototype.setItem = () => { throw new Error("no room") }')
 
     await ui.visit(service)
+    await ui.told('This browser keeps nothing of this page: after a reload, sign in again.')
     await ui.deletes(1, '“Fern”')
     await ui.undoes(1, '“Fern”')
     await ui.click('Edit plant 1')

@@ -1,9 +1,9 @@
 import { CODES } from './answer.ts'
-import { Conflict, createPlant, deletePlant, isSame, Refusal, refusalIn, replacePlant } from './client.ts'
+import { Conflict, createPlant, deletePlant, isSame, Refusal, refusalIn, replacePlant, tokenHash } from './client.ts'
 import type { Plant } from './fields.ts'
 import { countOf, describePlant } from './messages.ts'
 import { set, state } from './state.ts'
-import { DELETED } from './storage.ts'
+import { KEPT } from './storage.ts'
 
 /**
  * Changes plants, and tells the text that `act` returns. Returns the refusal if it rejects, or if one of the plants is being
@@ -83,7 +83,7 @@ export const edit = (shown: Plant | undefined, wanted: Plant) =>
   })
 
 function setDeleted(deleted: readonly Plant[]): void {
-  DELETED.write(deleted)
+  KEPT.write({ owner: tokenHash(), deleted })
   set({ deleted })
 }
 

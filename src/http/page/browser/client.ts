@@ -2,7 +2,7 @@ import { type Answer, CODES, isPassing, readAnswer } from './answer.ts'
 import { FIELD_NAMES, type Plant } from './fields.ts'
 import { describePlant, describeRefusal } from './messages.ts'
 import { reset, set, state } from './state.ts'
-import { clearStorage } from './storage.ts'
+import { forgetToken, hashOf } from './storage.ts'
 
 /** A request or a change failed: the server refused it, or the user gave it up. The message is for people. */
 export class Refusal extends Error {
@@ -87,7 +87,7 @@ async function send(method: string, path: string, { expected = [], ...sent }: Se
       .then(async (response) => readAnswer(method, path, response, await response.text()))
       .catch(() => ({ error: CODES.noAnswer, message: '', plants: [], headers: new Headers() }))
     const { error, message, headers } = answer
-    if (token === sentToken && error === CODES.tokenInvalid) endSession()
+    if (token === sentToken && error === CODES.tokenInvalid) endSession(describeRefusal(error, message))
     // Nobody waits for it any more.
     if (token !== sentToken) return new Promise<never>(() => {})
     if (error === 0 || expected.includes(error)) return answer
@@ -101,12 +101,15 @@ async function send(method: string, path: string, { expected = [], ...sent }: Se
   }
 }
 
-/** The token is valid no more. Another user of the tab gets nothing. */
-function endSession(): void {
-  clearStorage(token)
+/** The token is used no more, and the page says why. What the tab keeps beside it stays until another token signs in. */
+export function endSession(problem: string): void {
+  forgetToken(token)
   connect('')
-  reset(describeRefusal(CODES.tokenInvalid, ''))
+  reset(problem)
 }
+
+/** The SHA-256 of the token, or of nothing. */
+export const tokenHash = () => hashOf(token)
 
 /** Whether the token may write. The server refuses this request for its token, then for its scope, then for its id. */
 export async function mayWrite(): Promise<boolean> {
@@ -151,9 +154,9 @@ async function look(method: string, id: string) {
 }
 
 /**
- * Stores the `wanted` plant, or deletes it without one, but only while it is stored as it is `shown`: `undefined` if there is none.
- * Returns the plant that is stored then, and whether a request has done it. One that was done and then repeated is refused, so the
- * page reads the plant. It sends once more if nobody has changed the plant, because a proxy may change its `ETag`.
+ * Stores the `wanted` plant, or deletes it without one, but only while it is stored as it is `shown`: `undefined` if there is
+ * none. Returns the plant that is stored then, and whether a request has done it. One that was done and then repeated is refused,
+ * so the page reads the plant. It sends once more if nobody has changed the plant, because a proxy may change its `ETag`.
  */
 async function write(id: string, shown: Plant | undefined, wanted: Plant | undefined) {
   const method = wanted ? 'PUT' : 'DELETE'

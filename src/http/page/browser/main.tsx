@@ -98,8 +98,8 @@ const Deleted = ({ plants }: { readonly plants: readonly Plant[] }) => (
 )
 
 /**
- * A browser that translates puts elements of its own in the place of texts, and Preact would change the texts that are gone. So each
- * text is in an element that is replaced with it. Around that the focus and what is read aloud stay.
+ * A browser that translates puts elements of its own in the place of texts, and Preact would change the texts that are gone. So
+ * each text is in an element that is replaced with it. Around that the focus and what is read aloud stay.
  */
 options.vnode = ({ type, key, props }) => {
   if (typeof type !== 'string' || key === props.children) return

@@ -24,7 +24,7 @@ const SENTENCES: Readonly<Record<number, (detail: string) => string>> = {
 
 const participleOf = (method: string) => (method === 'DELETE' ? 'deleted' : 'stored')
 
-/** What to tell people about a refusal. `detail` is the message of the server, the stored plant if an id is taken, or a method. */
+/** What to tell about a refusal. `detail` is the message of the server, the stored plant if an id is taken, or a method. */
 export function describeRefusal(code: number, detail: string): string {
   const sentence = SENTENCES[code]
   if (sentence !== undefined) return sentence(detail)

@@ -1,7 +1,10 @@
-import { connect, mayWrite, Refusal, refusalIn } from './client.ts'
+import { parseAddress } from './address.ts'
+import { connect, endSession, mayWrite, Refusal, refusalIn, tokenHash } from './client.ts'
+import type { Plant } from './fields.ts'
+import { countOf } from './messages.ts'
 import { Picture } from './parts.tsx'
-import { set, state } from './state.ts'
-import { BROWSER_TOKEN, clearStorage, DELETED, TAB_TOKEN } from './storage.ts'
+import { go, set, state } from './state.ts'
+import { BROWSER_TOKEN, forgetToken, hashOf, KEPT, TAB_TOKEN } from './storage.ts'
 
 /** Signs in with a token. An earlier sign-in that still waits counts no more. */
 async function signIn(token: string, slot: typeof TAB_TOKEN): Promise<void> {
@@ -9,9 +12,20 @@ async function signIn(token: string, slot: typeof TAB_TOKEN): Promise<void> {
   set({ problem: '', notice: 'Signing in…' })
   const canWrite = await mayWrite().catch(refusalIn)
   if (canWrite instanceof Refusal) return set({ problem: canWrite.message, notice: '', isReturning: false })
-  slot.write(token)
-  set({ canWrite, deleted: DELETED.read() ?? [], notice: '', isReturning: false })
+  const { owner, deleted = [] } = KEPT.read() ?? {}
+  const isOwn = owner === hashOf(token)
+  if (!isOwn) KEPT.clear()
+  forgetToken()
+  const notice = [
+    isOwn ? '' : lossOf(deleted),
+    slot.write(token) ? '' : 'This browser keeps nothing of this page: after a reload, sign in again.',
+  ]
+  set({ canWrite, deleted: isOwn ? deleted : [], notice: notice.join(' ').trim(), isReturning: false })
 }
+
+/** What to tell when plants that were deleted in this tab are forgotten. */
+const lossOf = ({ length }: readonly Plant[]): string =>
+  length === 0 ? '' : `${countOf(length)} deleted in this tab can be restored no more.`
 
 /** Signs in with a token that the browser keeps. */
 export function returnToSession(): void {
@@ -22,11 +36,25 @@ export function returnToSession(): void {
   void signIn(token, slot)
 }
 
+/** The tabs of this browser tell each other which token signs out, by its SHA-256. */
+const signOuts = new BroadcastChannel(`plantstore sign-out of ${location.pathname}`)
+signOuts.onmessage = ({ data }) => {
+  if (data !== tokenHash()) return
+  const loss = lossOf(state.deleted)
+  KEPT.clear()
+  go(parseAddress(''))
+  endSession(`You have signed out in another tab. ${loss}`)
+}
+
 export function signOut(): void {
+  const loss = lossOf(state.deleted)
+  if (loss !== '' && !confirm(`Sign out? Then ${loss}`)) return
+  signOuts.postMessage(tokenHash())
   // Nothing is written any more.
   connect('')
   set({ canWrite: undefined, isReturning: true })
-  clearStorage()
+  forgetToken()
+  KEPT.clear()
   // Ends all requests, and leaves nothing in memory. The next user begins at the first page.
   history.replaceState(null, '', location.pathname)
   location.reload()
@@ -36,8 +64,6 @@ function submit(event: SubmitEvent & { readonly currentTarget: HTMLFormElement }
   event.preventDefault()
   const values = new FormData(event.currentTarget)
   const token = String(values.get('token')).trim()
-  // The tab may have what the user of another token has left.
-  if (![TAB_TOKEN, BROWSER_TOKEN].some((each) => each.read() === token)) clearStorage()
   void signIn(token, values.has('keep') ? BROWSER_TOKEN : TAB_TOKEN)
 }
 

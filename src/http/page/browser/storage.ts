@@ -1,8 +1,10 @@
+import { sha256 } from '@noble/hashes/sha2.js'
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
 import type { Plant } from './fields.ts'
 
 /**
  * A value that the browser keeps for this page, as JSON: for this tab, or for all tabs. People can turn storage off, and it can
- * be full: then `write` does nothing, and `read` finds nothing. Another service of this host has other keys.
+ * be full: then `write` returns `false`, and `read` finds nothing. Another service of this host has other keys.
  */
 function slot<T>(name: string, area: 'sessionStorage' | 'localStorage') {
   const key = `plantstore ${name} of ${location.pathname}`
@@ -16,18 +18,20 @@ function slot<T>(name: string, area: 'sessionStorage' | 'localStorage') {
   }
   return {
     read: () => attempt<T | undefined>((storage) => JSON.parse(storage.getItem(key) ?? 'null') ?? undefined),
-    write: (value: T) => attempt((storage) => storage.setItem(key, JSON.stringify(value))),
+    write: (value: T) => attempt((storage) => storage.setItem(key, JSON.stringify(value)) === undefined) ?? false,
     clear: () => attempt((storage) => storage.removeItem(key)),
   }
 }
 
 export const TAB_TOKEN = slot<string>('token', 'sessionStorage')
 export const BROWSER_TOKEN = slot<string>('token', 'localStorage')
-/** The plants that were deleted in this tab, the last one first. Each can be created again. */
-export const DELETED = slot<readonly Plant[]>('deleted plants', 'sessionStorage')
+/** What the tab keeps for the token of this SHA-256: the plants that were deleted, the last one first. */
+export const KEPT = slot<{ readonly owner: string; readonly deleted: readonly Plant[] }>('undo', 'sessionStorage')
 
-/** Forgets a token, or any if none is given, and all that another user of the tab must not get. */
-export function clearStorage(token?: string): void {
+/** The SHA-256 of a token. Over plain HTTP browsers have none of their own. */
+export const hashOf = (token: string): string => bytesToHex(sha256(utf8ToBytes(token)))
+
+/** Forgets a token, or any if none is given. */
+export function forgetToken(token?: string): void {
   for (const each of [TAB_TOKEN, BROWSER_TOKEN]) if (token === undefined || each.read() === token) each.clear()
-  DELETED.clear()
 }
