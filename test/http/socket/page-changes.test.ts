@@ -3,6 +3,7 @@ import { describe, expect } from 'bun:test'
 import type { Route } from 'playwright-core'
 import { startRelay } from '../../support/relay.ts'
 import { change, loseAnswer, pageTests, urlOf } from '../support/page.ts'
+import { startProxy } from '../support/proxy.ts'
 
 const { testPage } = pageTests()
 
@@ -158,6 +159,48 @@ describe('changes on the page', () => {
 
     expect(left.length).toBe(55)
     expect(await service.list('?include=id')).toMatchObject({ body: before.body })
+  })
+
+  testPage('a delete is undone from its notice, and after a reload while it was under way', async (begin) => {
+    const { service, page, ui } = await begin({ plants: ['Fern', 'Ivy'], isClosed: true })
+    using proxy = startProxy(service)
+
+    await page.goto(urlOf(proxy))
+    await ui.signIn(service.token)
+    await ui.deletes(1, '“Fern”')
+    await page.getByRole('complementary').getByRole('button', { name: 'Undo' }).click()
+    await ui.told('Restored “Fern”.')
+    const undos = await ui.button('Undo').count()
+    for (const [id, isDoneBefore] of [
+      [1, true],
+      [2, false],
+    ] as const) {
+      const [begun, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      const done = Promise.withResolvers<void>()
+      proxy.answer(({ method }, ask) => {
+        if (method !== 'DELETE') return
+        proxy.answer()
+        begun.resolve()
+        if (isDoneBefore) held.resolve()
+        return held.promise.then(ask).finally(done.resolve)
+      })
+      await ui.click(`Delete plant ${id}`)
+      await begun.promise
+      if (isDoneBefore) await done.promise
+      await page.reload()
+      if (!isDoneBefore) {
+        await ui.row(id).getByRole('button', { name: 'Delete' }).waitFor()
+        held.resolve()
+        await done.promise
+        await page.reload()
+      }
+      await page.getByText('Deleted in this tab: 1 plant').waitFor()
+      await ui.click(`Undo the delete of plant ${id}`)
+      await ui.told(`Restored “${id === 1 ? 'Fern' : 'Ivy'}”.`)
+    }
+
+    expect(undos).toBe(0)
+    expect(await service.names()).toEqual(['Fern', 'Ivy'])
   })
 
   testPage('keeps what was typed while the server is busy, or refuses the token for a while', async (begin) => {

@@ -238,12 +238,23 @@ describe('tools of the page', () => {
 
     await ui.visit(service)
     await ui.told('This browser keeps nothing of this page: after a reload, sign in again.')
-    await ui.deletes(1, '“Fern”')
-    await ui.undoes(1, '“Fern”')
+    const asked: string[] = []
+    page.on('dialog', (dialog) => {
+      asked.push(dialog.message())
+      return asked.length === 1 ? dialog.dismiss() : dialog.accept()
+    })
+    await ui.click('Delete plant 1')
+    const before = await service.names()
+    for (let times = 0; times < 2; times++) {
+      await ui.deletes(1, '“Fern”')
+      await ui.undoes(1, '“Fern”')
+    }
     await ui.click('Edit plant 1')
     await ui.send({ Name: 'Ivy' }, 'Store the change')
     await ui.told('Changed to “Ivy”.')
 
+    const question = 'This browser keeps nothing of this page: after a reload, a delete cannot be undone. Delete?'
+    expect([asked, before]).toEqual([[question, question], ['Fern']])
     expect(await service.names()).toEqual(['Ivy'])
   })
 })

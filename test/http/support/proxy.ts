@@ -15,7 +15,9 @@ export function startProxy(server: { readonly port: number }) {
     fetch(request) {
       const { pathname, search } = new URL(request.url)
       const target = `${urlOf(server)}${pathname.replace('/garden/', '/').slice(1)}${search}`
-      const ask = () => fetch(new Request(target, request), { decompress: false })
+      const { method, headers, body } = request
+      // Not with the signal of the request, which ends when the client goes.
+      const ask = () => fetch(target, { method, headers, body, decompress: false })
       return answer(request, ask) ?? ask()
     },
   })

@@ -1,9 +1,8 @@
 import { CODES } from './answer.ts'
-import { Conflict, createPlant, deletePlant, isSame, Refusal, refusalIn, replacePlant, tokenHash } from './client.ts'
+import { Conflict, createPlant, deletePlant, isSame, keep, Refusal, refusalIn, replacePlant } from './client.ts'
 import type { Plant } from './fields.ts'
 import { countOf, describePlant } from './messages.ts'
 import { set, state } from './state.ts'
-import { KEPT } from './storage.ts'
 
 /**
  * Changes plants, and tells the text that `act` returns. Returns the refusal if it rejects, or if one of the plants is being
@@ -29,9 +28,19 @@ export const add = (plant: Plant) =>
     return `Added “${plant.name}”.`
   })
 
+/** Whether the user knows that the browser keeps nothing. */
+let isWarned = false
+
 /** Deletes plants one by one until one is refused. Each deleted one can be created again. */
-export const remove = (plants: readonly Plant[]) =>
-  change(plants, async () => {
+export async function remove(plants: readonly Plant[]): Promise<void> {
+  const { maybeDeleted } = state
+  const isKept = keep({ maybeDeleted: [...maybeDeleted, ...plants] })
+  keep({ maybeDeleted })
+  const warning = 'This browser keeps nothing of this page: after a reload, a delete cannot be undone. Delete?'
+  if (!isKept) isWarned ||= confirm(warning)
+  if (!isKept && !isWarned) return
+  let undo: readonly Plant[] = []
+  await change(plants, async () => {
     const outcome: Record<'deleted' | 'gone' | 'changed', Plant[]> = { deleted: [], gone: [], changed: [] }
     let problem = ''
     for (const plant of plants) {
@@ -42,10 +51,10 @@ export const remove = (plants: readonly Plant[]) =>
       }
       const isText = typeof removal === 'string'
       outcome[isText ? removal : 'changed'].push(isText ? plant : removal)
-      if (removal === 'deleted') setDeleted([plant, ...state.deleted])
-      else recordUpdate(plant.id, isText ? undefined : removal)
+      if (removal !== 'deleted') recordUpdate(plant.id, isText ? undefined : removal)
     }
     const { deleted, gone, changed } = outcome
+    undo = deleted
     return sentences(
       deleted.length > 0 && `Deleted ${nameOf(deleted)}.`,
       gone.length > 0 && `Somebody else had deleted ${nameOf(gone)} already.`,
@@ -54,6 +63,8 @@ export const remove = (plants: readonly Plant[]) =>
       problem,
     )
   })
+  set({ undo })
+}
 
 /** Creates deleted plants again, in any order. The last one gets the focus. */
 export const restore = (plants: readonly Plant[]) =>
@@ -64,7 +75,7 @@ export const restore = (plants: readonly Plant[]) =>
       const refusal = await createPlant(plant).catch(refusalIn)
       if (refusal === undefined) {
         restored.push(plant)
-        setDeleted(state.deleted.filter((each) => each !== plant))
+        keep({ deleted: state.deleted.filter((each) => each !== plant) })
         set({ focused: plant.id })
       } else if (refusal.code === CODES.unknown) problem = refusal.message
       else problem = `${describePlant(plant)} is not restored. ${refusal.message}`
@@ -81,11 +92,6 @@ export const edit = (shown: Plant | undefined, wanted: Plant) =>
     if (!isSame(now, wanted)) throw new Conflict(now)
     return `${shown ? 'Changed to' : 'Added'} ${describePlant(wanted)}.`
   })
-
-function setDeleted(deleted: readonly Plant[]): void {
-  KEPT.write({ owner: tokenHash(), deleted })
-  set({ deleted })
-}
 
 const recordUpdate = (id: string, plant: Plant | undefined) =>
   set({ updatedPlants: new Map(state.updatedPlants).set(id, plant) })

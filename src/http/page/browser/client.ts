@@ -2,7 +2,7 @@ import { type Answer, CODES, isPassing, readAnswer } from './answer.ts'
 import { FIELD_NAMES, type Plant } from './fields.ts'
 import { describePlant, describeRefusal } from './messages.ts'
 import { reset, set, state } from './state.ts'
-import { forgetToken, hashOf } from './storage.ts'
+import { forgetToken, hashOf, KEPT, type Kept } from './storage.ts'
 
 /** A request or a change failed: the server refused it, or the user gave it up. The message is for people. */
 export class Refusal extends Error {
@@ -44,7 +44,6 @@ const waiting: ((isSentAgain: boolean) => void)[] = []
 export function connect(next: string): void {
   token = next
   waiting.length = 0
-  maybeDeleted.clear()
   set({ pause: undefined })
 }
 
@@ -108,6 +107,21 @@ export function endSession(problem: string): void {
   reset(problem)
 }
 
+/** Keeps plants that were or may be deleted. Returns whether they survive a reload. */
+export function keep(change: Partial<Kept>): boolean {
+  set(change)
+  const { deleted, maybeDeleted } = state
+  return KEPT.write({ owner: tokenHash(), deleted, maybeDeleted })
+}
+
+/** Takes those that may be deleted for deleted if they are gone. A delete that is under way waits for its answer. */
+export function settle(isGone: (plant: Plant) => boolean): void {
+  const gone = state.maybeDeleted.filter((plant) => isGone(plant) && !state.busy.has(plant.id))
+  if (gone.length === 0) return
+  const maybeDeleted = state.maybeDeleted.filter((plant) => !gone.includes(plant))
+  keep({ deleted: [...gone, ...state.deleted], maybeDeleted })
+}
+
 /** The SHA-256 of the token, or of nothing. */
 export const tokenHash = () => hashOf(token)
 
@@ -125,7 +139,8 @@ export async function listPlants(query: string) {
 
 /** The stored plant with its strong `ETag`, which a proxy that compresses makes a weak one. `undefined` if there is none. */
 export async function getPlant(id: string) {
-  const { plants, headers } = await send('GET', `plants/${id}?include=id`, { expected: [CODES.notFound] })
+  const { error, plants, headers } = await send('GET', `plants/${id}?include=id`, { expected: [CODES.notFound] })
+  if (error === CODES.notFound) settle((plant) => plant.id === id)
   return plants[0] && { plant: plants[0], etag: (headers.get('etag') ?? '').replace(/^W\//, '') }
 }
 
@@ -164,7 +179,7 @@ async function write(id: string, shown: Plant | undefined, wanted: Plant | undef
   let found = await getPlant(id)
   for (let round = 1; isSame(found?.plant, shown); round++) {
     if (round > 2) throw new Refusal(CODES.changed, describeRefusal(CODES.changed, method))
-    if (shown && !wanted) maybeDeleted.add(shown)
+    if (shown && !wanted) keep({ maybeDeleted: [shown, ...without(shown)] })
     const headers = found ? { 'if-match': found.etag } : { 'if-none-match': '*' }
     const { error } = await send(method, `plants/${id}`, { body: wanted && toJson(wanted), headers, expected })
     if (error === 0 || error === CODES.notFound) return { stored: wanted, isDone: true }
@@ -180,22 +195,22 @@ async function write(id: string, shown: Plant | undefined, wanted: Plant | undef
 export const replacePlant = async (shown: Plant | undefined, wanted: Plant) =>
   (await write(wanted.id, shown, wanted)).stored
 
-/** Plants whose delete was sent and has no answer: it is under way, or the user gave it up. */
-export const maybeDeleted = new Set<Plant>()
+const without = (plant: Plant) => state.maybeDeleted.filter((each) => !isSame(each, plant))
 
 /**
  * Deletes a plant, but only while it is stored as it is shown: another client may have changed it. Returns whether this page has
  * deleted it or it was gone before, or else the plant as it is now.
  */
 export async function deletePlant(shown: Plant): Promise<'deleted' | 'gone' | Plant> {
-  const wasGivenUp = maybeDeleted.has(shown)
+  const wasGivenUp = without(shown).length < state.maybeDeleted.length
   try {
     const { stored, isDone } = await write(shown.id, shown, undefined)
-    maybeDeleted.delete(shown)
-    return stored ?? (isDone || wasGivenUp ? 'deleted' : 'gone')
+    const isOurs = stored === undefined && (isDone || wasGivenUp)
+    keep({ maybeDeleted: without(shown), deleted: isOurs ? [shown, ...state.deleted] : state.deleted })
+    return stored ?? (isOurs ? 'deleted' : 'gone')
   } catch (error) {
     // A request that was given up may arrive later.
-    if (refusalIn(error).code > 0 && !wasGivenUp) maybeDeleted.delete(shown)
+    if (refusalIn(error).code > 0 && !wasGivenUp) keep({ maybeDeleted: without(shown) })
     throw error
   }
 }

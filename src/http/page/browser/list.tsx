@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { type Address, formatAddress } from './address.ts'
-import { listPlants, maybeDeleted, Refusal, refusalIn } from './client.ts'
+import { listPlants, Refusal, refusalIn, settle } from './client.ts'
 import { FIELD_NAMES, type Plant } from './fields.ts'
 import { countOf } from './messages.ts'
 import { open } from './panel.ts'
@@ -75,7 +75,9 @@ async function readPage({ after, page }: Pick<Address, 'after' | 'page'>) {
   const next = new URLSearchParams(found.next).get('after') ?? ''
   const ids = new Set(found.plants.map(({ id }) => id))
   const isBetween = (id: bigint) => (after === '' || id > BigInt(after)) && (next === '' || id <= BigInt(next))
-  const ghosts = [...state.deleted, ...maybeDeleted].filter(({ id }) => !ids.has(id) && isBetween(BigInt(id)))
+  const isGone = ({ id }: Plant) => !ids.has(id) && isBetween(BigInt(id))
+  settle(isGone)
+  const ghosts = [...state.deleted, ...state.maybeDeleted].filter(isGone)
   return { plants: [...found.plants, ...ghosts].sort(byId), count: found.plants.length, next, after, page, changes }
 }
 

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
+import { restore } from './changes.ts'
 import { endPause } from './client.ts'
 import { FIELD_NAMES, type Plant, titleOf } from './fields.ts'
 import { type State, state } from './state.ts'
@@ -24,6 +25,11 @@ export const Button = ({ text, kind = 'plain', label, onClick }: ButtonProps) =>
 export const Notices = () => (
   <aside class="notices" aria-label="Messages">
     <p role="status">{state.notice}</p>
+    {state.undo.length > 0 && (
+      <p>
+        <Button text="Undo" onClick={() => restore(state.undo)} />
+      </p>
+    )}
     {state.job && (
       <p>
         {state.job.text} <Button text="Stop" onClick={state.job.stop} />

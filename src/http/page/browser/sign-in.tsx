@@ -1,10 +1,9 @@
 import { parseAddress } from './address.ts'
-import { connect, endSession, mayWrite, Refusal, refusalIn, tokenHash } from './client.ts'
-import type { Plant } from './fields.ts'
+import { connect, endSession, getPlant, mayWrite, Refusal, refusalIn, tokenHash } from './client.ts'
 import { countOf } from './messages.ts'
 import { Picture } from './parts.tsx'
 import { go, set, state } from './state.ts'
-import { BROWSER_TOKEN, forgetToken, hashOf, KEPT, TAB_TOKEN } from './storage.ts'
+import { BROWSER_TOKEN, forgetToken, hashOf, KEPT, type Kept, TAB_TOKEN } from './storage.ts'
 
 /** Signs in with a token. An earlier sign-in that still waits counts no more. */
 async function signIn(token: string, slot: typeof TAB_TOKEN): Promise<void> {
@@ -12,20 +11,25 @@ async function signIn(token: string, slot: typeof TAB_TOKEN): Promise<void> {
   set({ problem: '', notice: 'Signing in…' })
   const canWrite = await mayWrite().catch(refusalIn)
   if (canWrite instanceof Refusal) return set({ problem: canWrite.message, notice: '', isReturning: false })
-  const { owner, deleted = [] } = KEPT.read() ?? {}
-  const isOwn = owner === hashOf(token)
+  const kept = KEPT.read()
+  const isOwn = kept?.owner === hashOf(token)
   if (!isOwn) KEPT.clear()
   forgetToken()
   const notice = [
-    isOwn ? '' : lossOf(deleted),
+    isOwn ? '' : lossOf(kept),
     slot.write(token) ? '' : 'This browser keeps nothing of this page: after a reload, sign in again.',
   ]
-  set({ canWrite, deleted: isOwn ? deleted : [], notice: notice.join(' ').trim(), isReturning: false })
+  const { deleted = [], maybeDeleted = [] } = isOwn ? kept : {}
+  set({ canWrite, deleted, maybeDeleted, notice: notice.join(' ').trim(), isReturning: false })
+  // Each is deleted if it is gone.
+  for (const { id } of maybeDeleted) void getPlant(id).catch(refusalIn)
 }
 
 /** What to tell when plants that were deleted in this tab are forgotten. */
-const lossOf = ({ length }: readonly Plant[]): string =>
-  length === 0 ? '' : `${countOf(length)} deleted in this tab can be restored no more.`
+function lossOf({ deleted, maybeDeleted }: Kept = { deleted: [], maybeDeleted: [] }): string {
+  const count = deleted.length + maybeDeleted.length
+  return count === 0 ? '' : `${countOf(count)} deleted in this tab can be restored no more.`
+}
 
 /** Signs in with a token that the browser keeps. */
 export function returnToSession(): void {
@@ -40,14 +44,14 @@ export function returnToSession(): void {
 const signOuts = new BroadcastChannel(`plantstore sign-out of ${location.pathname}`)
 signOuts.onmessage = ({ data }) => {
   if (data !== tokenHash()) return
-  const loss = lossOf(state.deleted)
+  const loss = lossOf(state)
   KEPT.clear()
   go(parseAddress(''))
   endSession(`You have signed out in another tab. ${loss}`)
 }
 
 export function signOut(): void {
-  const loss = lossOf(state.deleted)
+  const loss = lossOf(state)
   if (loss !== '' && !confirm(`Sign out? Then ${loss}`)) return
   signOuts.postMessage(tokenHash())
   // Nothing is written any more.

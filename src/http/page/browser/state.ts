@@ -20,6 +20,10 @@ export interface State {
   readonly panel: 'new' | 'upload' | Plant | undefined
   /** The plants that were deleted in this tab, the last one first. */
   readonly deleted: readonly Plant[]
+  /** Plants whose delete was sent and has no answer: it is under way, the user gave it up, or the tab was loaded again. */
+  readonly maybeDeleted: readonly Plant[]
+  /** The plants that a button in the notice restores. */
+  readonly undo: readonly Plant[]
   /** The ids of the plants that are being changed. */
   readonly busy: ReadonlySet<string>
   /** Grows with each change, after which lists are read again. */
@@ -35,7 +39,16 @@ export interface State {
 const START: State = {
   address: parseAddress(location.hash),
   ...{ isReturning: false, canWrite: undefined, problem: '', notice: '', pause: undefined },
-  ...{ job: undefined, panel: undefined, deleted: [], busy: new Set(), changes: 0, updatedPlants: new Map() },
+  ...{
+    job: undefined,
+    panel: undefined,
+    deleted: [],
+    maybeDeleted: [],
+    undo: [],
+    busy: new Set(),
+    changes: 0,
+    updatedPlants: new Map(),
+  },
   ...{ focused: '', takenIds: {} },
 }
 
@@ -43,7 +56,9 @@ export let state = START
 let draw: (state: State) => void = () => {}
 
 export function set(change: Partial<State>): void {
-  state = { ...state, ...change }
+  // A button belongs to its notice.
+  const undo = 'notice' in change ? [] : state.undo
+  state = { ...state, undo, ...change }
   draw(state)
 }
 

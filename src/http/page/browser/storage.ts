@@ -25,8 +25,14 @@ function slot<T>(name: string, area: 'sessionStorage' | 'localStorage') {
 
 export const TAB_TOKEN = slot<string>('token', 'sessionStorage')
 export const BROWSER_TOKEN = slot<string>('token', 'localStorage')
-/** What the tab keeps for the token of this SHA-256: the plants that were deleted, the last one first. */
-export const KEPT = slot<{ readonly owner: string; readonly deleted: readonly Plant[] }>('undo', 'sessionStorage')
+/** The plants that the tab keeps, so that they can be restored. */
+export interface Kept {
+  readonly deleted: readonly Plant[]
+  readonly maybeDeleted: readonly Plant[]
+}
+
+/** What the tab keeps for the token with the SHA-256 `owner`. */
+export const KEPT = slot<Kept & { readonly owner: string }>('undo', 'sessionStorage')
 
 /** The SHA-256 of a token. Over plain HTTP browsers have none of their own. */
 export const hashOf = (token: string): string => bytesToHex(sha256(utf8ToBytes(token)))
