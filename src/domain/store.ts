@@ -95,10 +95,10 @@ export interface Plants {
    */
   plantsVersion(user: UserId): Version | undefined
   /**
-   * Whether the only changes of the user's plants since a version are creates with ids above this one. Then a list that ends at
-   * this id, and is not the last page, is still the same. False if it is not known.
+   * Whether all changes of the user's plants since a version have made or replaced plants with ids above this one. Then a list
+   * that its limit ends at this id, and that others follow, is still the same. False if it is not known.
    */
-  hasOnlyGrown(user: UserId, since: Version, above: bigint): boolean
+  isSameUpTo(user: UserId, since: Version, last: bigint): boolean
 }
 
 /** How many tokens or users a page has if the caller does not say it. A command that lists all of them reads page after page. */

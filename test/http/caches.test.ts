@@ -7,6 +7,7 @@ import {
   LIST_CACHE_MAX_BYTES,
   LISTS_PER_USER_MAX,
 } from '../../src/http/lists/list-cache.ts'
+import { LIST_MAX_BYTES } from '../../src/http/lists/render-list.ts'
 import { appOptions } from '../support/app.ts'
 import { AUDIENCE, makeKey, startIssuer } from '../support/issuer.ts'
 import { SQLITE_STORES } from '../support/stores.ts'
@@ -192,6 +193,23 @@ describe.each(COUNTED)('the list cache, with $name', (transport) => {
     const { ask, token } = service
 
     expect([(await ask(token)).text, (await ask(token)).text]).toEqual(['[]', '[{"name":"Fern"}]'])
+  })
+
+  test('reads a list again that its bytes have cut, once the plant behind it is shorter or another one comes between', async () => {
+    await using service = await countReads(transport)
+    const { ask, store, token, user } = service
+    const long = { id: 10n, name: 'x'.repeat(LIST_MAX_BYTES) }
+    await store.createPlant(user, { id: 1n, name: 'Fern' })
+    await store.createPlant(user, long)
+
+    for (const change of [
+      { id: 5n, name: 'Ivy' },
+      { id: 10n, name: 'Moss' },
+    ]) {
+      const before = (await ask(token, '?limit=10')).text
+      await store.putPlant(user, change)
+      expect((await ask(token, '?limit=10')).text).toBe(`${before.slice(0, -1)},{"name":"${change.name}"}]`)
+    }
   })
 
   test('does not hold a list larger than CACHED_LIST_MAX_BYTES', async () => {

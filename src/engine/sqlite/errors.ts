@@ -22,7 +22,8 @@ export function toEngineError(error: unknown, path: string, { duringCommit = fal
 /** Translates an error that keeps a database or a backup from being opened or read, or a database from being made. */
 export function toOpenError(error: unknown, path: string, role: FileRole = 'database'): EngineError {
   if (error instanceof EngineError) return error
-  if (isOutOfSpace(error)) return storeUnusable(`There is no space for the database ${path}: make room.`, error)
+  if (isOutOfSpace(error) || /^(?:ENOSPC|EDQUOT)$/.test(codeOf(error)))
+    return storeUnusable(`There is no space for the database ${path}: make room.`, error)
   if (isUnshared(error)) return storeUnusable(`The disk of ${path} shares no memory: keep it on a local disk.`, error)
   if (isLocked(error)) return storeUnusable(`The database ${path} is locked by another process: end it.`, error)
   if (isDamage(error)) return fileDamaged(role, path, `is damaged: ${String(error)}`, error)

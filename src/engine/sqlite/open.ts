@@ -7,6 +7,7 @@ import { isUnshared, toOpenError } from './errors.ts'
 import { filesOpenToOthers, sizeOf, syncDirectory } from './files/file-system.ts'
 import { removeUnshared } from './files/lock.ts'
 import { makeDatabase } from './files/new-database.ts'
+import { removeLeftovers } from './files/other-names.ts'
 import { databaseEmpty, databaseMissing, type InspectOptions, inspect, refuseLeftFiles } from './files/preflight.ts'
 import { describeObjects } from './files/schema.ts'
 import type { Format } from './format.ts'
@@ -40,6 +41,7 @@ export async function openEngine<All extends Writes>(
   if (mustExist && isEmpty) throw exists ? databaseEmpty(path) : databaseMissing(path)
   let isMade = false
   try {
+    if (startThread !== undefined) removeLeftovers(path)
     isMade = isEmpty && makeDatabase(path, (db) => migrate(db, path, format))
     using first = openWriter(path, durability)
     requireSafeSqlite(String(rowsOf(first, 'select sqlite_version()')[0]?.[0]))

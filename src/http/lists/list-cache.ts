@@ -38,8 +38,8 @@ export function createListCache({ store, statistics, threads }: AppOptions): Lis
       if (list === undefined) return undefined
       const version = store.plantsVersion(user)
       if (list.version !== version) {
-        // New plants behind the last one change nothing of a list that other plants followed before.
-        if (list.next === undefined || !store.hasOnlyGrown(user, list.version, list.next)) return undefined
+        // Made or replaced plants behind the last one change nothing of a list that others followed before.
+        if (list.next === undefined || !store.isSameUpTo(user, list.version, list.next)) return undefined
         // It is unknown during a commit.
         if (version !== undefined) list.version = version
       }

@@ -20,7 +20,7 @@ export interface ListRange extends PlantRange {
 
 /** A list with a `limit`: whole, with an `ETag`, and with a `Link` if more plants follow. */
 export interface CappedList extends TaggedBody {
-  /** The id of the last plant in the list, if more follow. */
+  /** The id of the last plant if the limit ends the list there and more follow, so that what is behind it does not matter. */
   readonly next: bigint | undefined
 }
 
@@ -53,14 +53,18 @@ export async function cappedList(store: Plants, user: UserId, range: ListRange):
   const etag = `"${hash.update(link).digest('base64url')}"`
   // The sink returns a `Uint8Array` only if it is asked to.
   const body = (long?.end() as ArrayBuffer | undefined) ?? text
-  return { body, bodyBytes, etag, link, next }
+  return { body, bodyBytes, etag, link, next: part.isCut ? undefined : next }
 }
 
-/** A part of the JSON of a list, and its bytes in UTF-8. In the last part, `next` is the id of the last plant if more follow. */
+/**
+ * A part of the JSON of a list, and its bytes in UTF-8. In the last part, `next` is the id of the last plant if more follow, and
+ * `isCut` tells that the next one would make the list too long.
+ */
 export interface ListPart {
   readonly text: string
   readonly bytes: number
   readonly isLast: boolean
+  readonly isCut: boolean
   readonly next: bigint | undefined
 }
 
@@ -87,13 +91,13 @@ export function renderList(
     last = page.plants[count - 1]?.id ?? last
     leftPlants -= count
     leftBytes -= bytes + ','.length
-    const isFull = count < page.plants.length
-    const isLast = page.isLast || isFull || leftPlants === 0
+    const isCut = count < page.plants.length
+    const isLast = page.isLast || isCut || leftPlants === 0
     const opening = isFirst ? '[' : json && ','
     const closing = isLast ? ']' : ''
     isFirst = false
-    const next = page.isLast && !isFull ? undefined : last
-    return { text: opening + json + closing, bytes: opening.length + bytes + closing.length, isLast, next }
+    const next = page.isLast && !isCut ? undefined : last
+    return { text: opening + json + closing, bytes: opening.length + bytes + closing.length, isLast, isCut, next }
   }
 }
 

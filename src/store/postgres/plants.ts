@@ -84,7 +84,7 @@ export function plants(connections: Connections) {
 
     // Other processes change plants unnoticed. So there is no version, and lists are not cached.
     plantsVersion: () => undefined,
-    hasOnlyGrown: () => false,
+    isSameUpTo: () => false,
   } satisfies Plants
 }
 

@@ -12,7 +12,7 @@ export interface Connections extends Pick<EngineConnections<Writes>, 'path' | 'c
   /** Brings the WAL into the database and empties it, unless another process reads it. */
   emptyWal(): Promise<void>
   readonly load: EngineConnections<Writes>['writer']['load']
-  readonly versions: Pick<Plants & Tokens, 'plantsVersion' | 'hasOnlyGrown' | 'tokensVersion' | 'hasSameTokens'>
+  readonly versions: Pick<Plants & Tokens, 'plantsVersion' | 'isSameUpTo' | 'tokensVersion' | 'hasSameTokens'>
 }
 
 export const toOurs = ({ writer, read, versions, ...connections }: EngineConnections<Writes>): Connections => ({
@@ -24,7 +24,7 @@ export const toOurs = ({ writer, read, versions, ...connections }: EngineConnect
   load: writer.load,
   versions: {
     plantsVersion: versions.owner,
-    hasOnlyGrown: versions.hasOnlyGrown,
+    isSameUpTo: versions.isSameUpTo,
     tokensVersion: versions.shared,
     hasSameTokens: (_, since) => since === versions.shared(),
   },

@@ -53,6 +53,6 @@ export function plants({ reader, read, write, versions }: Connections) {
       ),
 
     plantsVersion: versions.plantsVersion,
-    hasOnlyGrown: versions.hasOnlyGrown,
+    isSameUpTo: versions.isSameUpTo,
   } satisfies Plants
 }

@@ -40,11 +40,17 @@ export async function openSqliteStore(
 }
 
 /** Uses a store that another thread of this process has opened, and closes last. `onFailure` is that of `open`. */
-export const joinStore = (
+export function joinStore(
   share: StoreShare,
   onFailure: (error: AppError) => void,
   options: Pick<OpenOptions, 'observer' | 'threads'> & Required<Pick<OpenOptions, 'monotonicMs'>>,
-): Store => storeOf(join(share, ours(onFailure), { ...options, othersSeenWithinMs: OTHERS_SEEN_WITHIN_MS }))
+): Store {
+  try {
+    return storeOf(join(share, ours(onFailure), { ...options, othersSeenWithinMs: OTHERS_SEEN_WITHIN_MS }))
+  } catch (error) {
+    throw fromEngine(toOpenError(error, share.path))
+  }
+}
 
 /** The engine reports only errors of its own. */
 const ours = (onFailure: (error: AppError) => void) => (error: unknown) => onFailure(fromEngine(error) as AppError)

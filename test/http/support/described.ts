@@ -9,7 +9,7 @@ const RUNTIME_HEADERS = ['date', 'content-length', 'content-type', 'transfer-enc
 
 /** The operation of a request, if the document has one. */
 export const operationOf = (method: string, path: string) =>
-  Object.entries(paths[path.replace(/\?.*/, '').replace(/^\/plants\/.+/, '/plants/{id}')] ?? {}).find(
+  Object.entries(paths[path.replace(/\?.*/, '').replace(/^\/plants\/[^/]+/, '/plants/{id}')] ?? {}).find(
     ([name]) => name === method.toLowerCase(),
   )?.[1] as OpenAPIV3.OperationObject | undefined
 

@@ -31,7 +31,7 @@ export function versionsContract({ test, othersSeenWithinMs }: TestedStore): voi
       expect(store.hasSameTokens(token.userId, before.tokens ?? Number.NaN)).toBe(true)
     })
 
-    test('tell that plants have only grown since then and above an id, if they are known', async ({ store }) => {
+    test('tell that a list up to an id is the same since then, if they are known', async ({ store }) => {
       const [me, you] = [await createUser(store, 'me'), await createUser(store, 'you')]
       await store.createPlant(me, { id: 5n, name: 'Fern' })
       await store.deletePlant(me, 5n)
@@ -50,8 +50,8 @@ export function versionsContract({ test, othersSeenWithinMs }: TestedStore): voi
 
       // A busy machine looks for commits of other processes too late at times: then nothing is known.
       await until('the store knows again', () => before === undefined || store.plantsVersion(me))
-      const hasGrown = [5n, 6n, 7n, 9n, INT64_MAX].map((above) => store.hasOnlyGrown(me, before ?? 0, above))
-      expect(hasGrown).toEqual([before !== undefined, false, false, false, false])
+      const isSame = [5n, 6n, 7n, 9n, INT64_MAX].map((above) => store.isSameUpTo(me, before ?? 0, above))
+      expect(isSame).toEqual([before !== undefined, false, false, false, false])
       // A put that replaces a plant changes no list that ends before it. A delete may have taken the plant that followed the list.
       const changes = [
         [() => store.putPlant(me, { id: 10n, name: 'Moss' }), before !== undefined],
@@ -60,7 +60,7 @@ export function versionsContract({ test, othersSeenWithinMs }: TestedStore): voi
       for (const [change, changesNoList] of changes) {
         const between = store.plantsVersion(me)
         await change()
-        expect([5n, 10n].map((above) => store.hasOnlyGrown(me, between ?? 0, above))).toEqual([changesNoList, false])
+        expect([5n, 10n].map((above) => store.isSameUpTo(me, between ?? 0, above))).toEqual([changesNoList, false])
       }
     })
   })

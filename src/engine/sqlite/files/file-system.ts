@@ -47,7 +47,7 @@ export const filesOpenToOthers = (path: string): string[] =>
   })
 
 /** Opens a file, passes its descriptor to `use`, and closes it. Only the owner of a new file may read and write it. */
-export function withFile<T>(path: string, flags: 'r' | 'a' | 'wx', use: (file: number) => T): T {
+export function withFile<T>(path: string, flags: 'r' | 'wx', use: (file: number) => T): T {
   const file = fs.openSync(path, flags, 0o600)
   try {
     return use(file)
@@ -66,19 +66,20 @@ const ROOT_ID = 0
 const CHOWN_REFUSALS = ['EPERM', 'EINVAL', 'ENOTSUP']
 
 /**
- * Creates an empty file that only its owner may read and write. If root creates it, the service's own user must be able to use
- * it. So it gets the owner, group and mode of `replaced`, the file that it will replace. If there is none, it gets the owner and
- * group of its directory. SQLite does the same for the files beside a database.
+ * Creates an empty file that only its owner may read and write. It gets the group and mode of `replaced`, the file that it will
+ * replace, and its owner if root creates it. If there is none, a file of root gets the owner and group of its directory, because
+ * the service's own user must be able to use it. SQLite does the same for the files beside a database.
  */
 export const createFile = (path: string, replaced?: string): void =>
   withFile(path, 'wx', (file) => {
-    if (fs.fstatSync(file).uid !== ROOT_ID) return
+    const { uid: own } = fs.fstatSync(file)
     const old = replaced === undefined ? undefined : fs.statSync(replaced, { throwIfNoEntry: false })
+    if (old === undefined && own !== ROOT_ID) return
     const { uid, gid } = old ?? fs.statSync(dirname(path))
     try {
-      fs.fchownSync(file, uid, gid)
+      fs.fchownSync(file, own === ROOT_ID ? uid : own, gid)
     } catch (error) {
-      // Some file systems have no owners, and in some containers root may not change them. The file stays root's.
+      // Some file systems have no owners, and who is not root, or is root in some containers, may not change them.
       if (!CHOWN_REFUSALS.includes(codeOf(error))) throw error
       return
     }

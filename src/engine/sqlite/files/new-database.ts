@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { codeOf, EngineError } from '../../errors.ts'
 import { LOCK_MAX_WAIT_MS } from '../../group-queue.ts'
 import { openDatabase } from '../driver.ts'
-import { createFile, syncDirectory, withFile } from './file-system.ts'
+import { createFile, syncDirectory } from './file-system.ts'
 import { lockEmpty } from './lock.ts'
 import { PARTIAL, removeLeftovers } from './other-names.ts'
 
@@ -16,7 +16,7 @@ export function makeDatabase(path: string, fill: (db: Database) => void): boolea
   using made = createDatabase(path)
   fill(made.db)
   made.db.run(ENTER_WAL_MODE)
-  return renameToNew(made.path, path)
+  return renameToNew(made.path, path, true)
 }
 
 /** A database that is being made beside its final path. `dispose` closes it, and deletes it unless it has its final path. */
@@ -74,19 +74,32 @@ function openUnfinished(path: string): Database {
 }
 
 /**
- * Renames a file, and replaces none but an empty one. Returns `false` if a file with content has the new name. A process that
- * replaces an empty file locks it, because `rename` would also replace what another process has just put there.
+ * Renames a file. Returns `false` if a file has the new name, which `link` refuses and `rename` would replace. An empty one is
+ * replaced with `replacesEmpty`: who does that locks it, because `rename` would also replace what another process has just put
+ * there.
  */
-export function renameToNew(from: string, to: string): boolean {
+export function renameToNew(from: string, to: string, replacesEmpty = false): boolean {
   try {
     linkSync(from, to)
+    rmSync(from, { force: true })
+    return true
   } catch (error) {
+    if (codeOf(error) === 'EEXIST' && !replacesEmpty) return false
     // The file system may have no links. Then an empty file takes the name first, and a kill in between leaves that.
-    if (codeOf(error) !== 'EEXIST') withFile(to, 'a', () => {})
+    if (codeOf(error) !== 'EEXIST' && !isCreated(to) && !replacesEmpty) return false
     using empty = lockEmpty(to)
     if (empty !== undefined) renameSync(from, to)
     return empty !== undefined
   }
-  rmSync(from, { force: true })
-  return true
+}
+
+/** Creates an empty file, unless there is one. */
+function isCreated(path: string): boolean {
+  try {
+    createFile(path)
+    return true
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error
+    return false
+  }
 }

@@ -8,7 +8,8 @@ import { columns, type Parameter } from '../driver.ts'
 
 /**
  * The kinds of writes, and why one is refused whose user exists. A put that finds what it expects is refused if another process
- * has made the plant while the statement waited. It can be repeated then.
+ * has made the plant while the statement waited. It can be repeated then. Creates and puts share a group and a statement, so a
+ * new kind of write tells itself by what it has to find.
  */
 const REFUSALS = { create: 'plant_exists', put: 'precondition_failed', delete: 'plant_not_found' } as const
 
