@@ -44,25 +44,10 @@ export function waitForAll(listening: Listening, count: number): void {
     if (Atomics.wait(listening, 0, now, LISTEN_MAX_WAIT_MS) === 'timed-out') return
 }
 
-/** How a thread answers requests. */
-export interface Answering {
-  /** Listens at an address that is this thread's own, or that it shares with other threads. */
-  listen(address: Address, sharing: Sharing): Promise<RunningServer>
-  /** Listens with a renewed certificate, too. Resolves to whether it does. */
-  prepare(tls: Tls): Promise<boolean>
-  /** Goes on with the renewed certificate alone, or with the old one. Requests in progress are answered. */
-  settle(isRenewed: boolean): void
-  /**
-   * Waits until requests in progress are answered, and cuts those that take longer than `drainMs` allows. Returns how many were
-   * cut. Within that time, the server takes new connections for `waitMs`: until load balancers have noticed.
-   */
-  stop(limits: Drain): Promise<number>
-  /** Writes the uses of tokens that are not written yet. */
-  flush(): Promise<void>
-}
+export type Answering = Awaited<ReturnType<typeof prepareAnswering>>
 
 /** Prepares to answer requests in this thread, which afterwards needs descriptors for its listener and for connections alone. */
-export async function prepareAnswering(options: ServeOptions, services: AnsweringServices): Promise<Answering> {
+export async function prepareAnswering(options: ServeOptions, services: AnsweringServices) {
   const { store, log, draining, nowMs } = services
   const { recordUse, flush, stop: stopFlushing } = recordTokenUses(store, log, nowMs)
   const provider = await openProvider(options, services)
@@ -75,29 +60,37 @@ export async function prepareAnswering(options: ServeOptions, services: Answerin
   const running = new Set<RunningServer>()
 
   return {
-    async listen(address, sharing) {
+    /** Listens at an address that is this thread's own, or that it shares with other threads. */
+    async listen(address: Address, sharing: Sharing): Promise<RunningServer> {
       server = await listenWith(options.tls, address, sharing)
       running.add(server)
       return server
     },
-    async prepare(tls) {
+    /** Listens with a renewed certificate, too. Resolves to whether it does. */
+    async prepare(tls: Tls): Promise<boolean> {
       if (draining.signal.aborted) return false
       renewed = await listenWith(tls, server.address, 'follower').catch(() => undefined)
       if (renewed !== undefined) running.add(renewed)
       return renewed !== undefined
     },
-    settle(isRenewed) {
+    /** Goes on with the renewed certificate alone, or with the old one. Requests in progress are answered. */
+    settle(isRenewed: boolean): void {
       if (renewed === undefined) return
       const old = isRenewed ? server : renewed
       if (isRenewed) server = renewed
       renewed = undefined
       void old.stop().then(() => running.delete(old))
     },
-    async stop(limits) {
+    /**
+     * Waits until requests in progress are answered, and cuts those that take longer than `drainMs` allows. Returns how many were
+     * cut. Within that time, the server takes new connections for `waitMs`: until load balancers have noticed.
+     */
+    async stop(limits: Drain): Promise<number> {
       draining.abort()
       stopFlushing()
       return stopAll(running, limits)
     },
+    /** Writes the uses of tokens that are not written yet. */
     flush,
   }
 }

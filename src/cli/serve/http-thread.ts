@@ -40,11 +40,10 @@ async function start({ number, options, readyAtMs, share, listening }: ThreadSta
   const answering = await prepareAnswering(options, services)
   const facts = { thread: number, store, version: VERSION, nowMs: clocks.nowMs }
   return {
+    ...answering,
     async listen(address: Address): Promise<void> {
       await answering.listen(address, 'follower').finally(() => waitForAll(listening, options.threads))
     },
-    prepare: answering.prepare,
-    settle: answering.settle,
     readMetrics: statistics && (await import('../../http/metrics.ts')).threadMetrics({ ...statistics, ...facts }),
     async stop({ hasFailed, ...limits }: Stop): Promise<number> {
       const cut = await answering.stop(limits)

@@ -4,19 +4,13 @@ import { EXIT, type Io, type Signal } from '../io.ts'
 /** After a failure, the process ends within this time, also if something has not ended in good order. */
 const EXIT_AFTER_FAILURE_MS = 1000
 
-/** What ends the service: the first signal, or the failure of a thread or of a store that must not be written to any more. */
-export interface Shutdown {
-  readonly signalled: Promise<Signal>
-  readonly failed: Promise<void>
-  readonly hasFailed: boolean
-  /** Called by every thread that finds the failure of the store. The first call counts. */
-  readonly onFailure: (reason: string) => void
-  /** Called if a thread that answers requests ends too early. */
-  readonly onThreadEnd: (thread: number, reason: string) => void
-}
+export type Shutdown = ReturnType<typeof watchShutdown>
 
-/** Waits for a signal or a failure. After a failure it sees that the process ends soon. */
-export function watchShutdown(log: Logger, io: Io): Shutdown {
+/**
+ * What ends the service: the first signal, or the failure of a thread or of a store that must not be written to any more. After
+ * a failure it sees that the process ends soon.
+ */
+export function watchShutdown(log: Logger, io: Io) {
   const { promise: failed, resolve } = Promise.withResolvers<void>()
   /** Returns whether this is the first failure, which is the one to log. */
   const fail = (): boolean => {
@@ -30,10 +24,12 @@ export function watchShutdown(log: Logger, io: Io): Shutdown {
     signalled: new Promise<Signal>((resolve) => io.onSignal(resolve)),
     failed,
     hasFailed: false,
-    onFailure(reason: string) {
+    /** Called by every thread that finds the failure of the store. The first call counts. */
+    onFailure(reason: string): void {
       if (fail()) log.fatal({ reason }, 'the store has failed: nothing more is written, and the process ends')
     },
-    onThreadEnd(thread: number, reason: string) {
+    /** Called if a thread that answers requests ends too early. */
+    onThreadEnd(thread: number, reason: string): void {
       if (fail()) log.fatal({ thread, reason }, 'a thread that answers requests has failed: the process ends')
     },
   }

@@ -37,43 +37,36 @@ const STOP_MIN_MS = 250
 /** Others do not wait longer for the answer of a thread, which may be in an endless loop. */
 const ANSWER_MAX_MS = 1000
 
-/** The threads that answer, beside the main thread. */
-export interface Threads {
-  /** Starts all threads. Resolves once they have the store open. */
-  start(makeStart: () => Omit<ThreadStart, 'number' | 'listening'>): Promise<void>
-  /** Has all threads listen at the address where this one has just begun to. None accepts a connection before all listen. */
-  listen(address: Address): void
-  /** The answers of all threads. One that has ended, or that does not answer in time, answers `undefined`. */
-  ask(order: ThreadCall, maxMs?: number): Promise<unknown[]>
-  /** Has all threads answer no more requests, within the time of the drain. Returns how many requests were cut. */
-  stop(stop: Stop): Promise<number>
-  /** Ends all threads. Until then they are asked for metrics, so that no counter falls. */
-  end(): void
-}
+export type Threads = ReturnType<typeof prepareThreads>
 
-/** Prepares so many threads. They report failures to `shutdown`, and pass lines of the log to `writeLines`. */
-export function prepareThreads(count: number, shutdown: Shutdown, writeLines: (lines: string) => void): Threads {
+/** So many threads that answer, beside the main thread. They report failures to `shutdown`, and pass their log to `writeLines`. */
+export function prepareThreads(count: number, shutdown: Shutdown, writeLines: (lines: string) => void) {
   let threads: readonly ReturnType<typeof startThread>[] = []
   const listening: Listening = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-  const ask = (order: ThreadCall, maxMs = ANSWER_MAX_MS) =>
+  /** The answers of all threads. One that has ended, or that does not answer in time, answers `undefined`. */
+  const ask = (order: ThreadCall, maxMs = ANSWER_MAX_MS): Promise<unknown[]> =>
     Promise.all(threads.map((thread) => Promise.race([thread.ask(order), Bun.sleep(maxMs)])))
   return {
-    async start(makeStart) {
+    /** Starts all threads. Resolves once they have the store open. */
+    async start(makeStart: () => Omit<ThreadStart, 'number' | 'listening'>): Promise<void> {
       const numbers = Array.from({ length: count }, (_, index) => index + 1)
       threads = numbers.map((number) => startThread({ ...makeStart(), number, listening }, shutdown, writeLines))
       await Promise.all(threads.map(({ started }) => started))
     },
-    listen(address) {
+    /** Has all threads listen at the address where this one has just begun to. None accepts a connection before all listen. */
+    listen(address: Address): void {
       void ask({ call: 'listen', argument: address })
       waitForAll(listening, count + 1)
     },
     ask,
-    async stop(stop) {
+    /** Has all threads answer no more requests, within the time of the drain. Returns how many requests were cut. */
+    async stop(stop: Stop): Promise<number> {
       const maxMs = Math.max(STOP_MIN_MS, stop.drainMs - closeMsOf(stop.drainMs) / 2)
       const cuts = await ask({ call: 'stop', argument: stop }, maxMs)
       return cuts.reduce<number>((sum, cut) => sum + Number(cut ?? 0), 0)
     },
-    end() {
+    /** Ends all threads. Until then they are asked for metrics, so that no counter falls. */
+    end(): void {
       for (const thread of threads) thread.end()
     },
   }
