@@ -52,7 +52,7 @@ export function plants({ reader, read, write, versions }: Connections) {
         (expected) => write(['deletePlant', user, `${id}`, expected]),
       ),
 
-    plantsVersion: versions.plantsVersion,
+    plantsVersion: versions.owner,
     isSameUpTo: versions.isSameUpTo,
   } satisfies Plants
 }

@@ -5,7 +5,7 @@ import { toOpenError } from '../../engine/sqlite/errors.ts'
 import { openEngine } from '../../engine/sqlite/open.ts'
 import type { StoreShare } from '../../engine/sqlite/share.ts'
 import type { OpenedStore, OpenOptions } from '../database.ts'
-import { fromEngine, throwFromEngine } from '../errors.ts'
+import { fromEngine } from '../errors.ts'
 import { toOurs } from './connections.ts'
 import { PLANT_FORMAT } from './format.ts'
 import { health } from './health.ts'
@@ -62,6 +62,6 @@ function storeOf(opened: EngineConnections<Writes>): Store {
     ...tokens(connections),
     ...users(connections),
     ...health(connections),
-    close: () => opened.close().catch(throwFromEngine),
+    close: connections.close,
   }
 }

@@ -33,8 +33,8 @@ export function tokens({ reader, read, write, versions }: Connections) {
 
     touchTokens: (lastUsedAtMs, nowMs) => write(['touchTokens', [...lastUsedAtMs], nowMs]),
 
-    tokensVersion: versions.tokensVersion,
-    hasSameTokens: versions.hasSameTokens,
+    tokensVersion: versions.shared,
+    hasSameTokens: (_, since) => since === versions.shared(),
   } satisfies Tokens
 }
 
