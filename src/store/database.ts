@@ -1,7 +1,8 @@
 import type { AppError } from '../domain/error.ts'
 import type { ConflictRule, OwnedPlant } from '../domain/plant.ts'
 import type { Durability, Store } from '../domain/store.ts'
-import type { EngineEvent, EngineObserver } from '../engine/observer.ts'
+import type { EngineEvent } from '../engine/observer.ts'
+import type { EngineOptions } from '../engine/sqlite/open.ts'
 import type { StoreShare } from '../engine/sqlite/share.ts'
 import type { Cloned as ClonedRows, CloneOptions } from '../engine/sqlite/tools/clone-database.ts'
 import type { Counts } from './tables.ts'
@@ -64,9 +65,8 @@ export interface CopyTools {
   fill<T>(fill: (target: Target) => Promise<T>): Promise<T>
 }
 
-export interface OpenOptions {
-  /** Rejects if there is no store, instead of creating it. */
-  readonly mustExist?: boolean
+/** How to open a store: as the engine opens a file, with the location of the store as the path, and a clock if it is left out. */
+export interface OpenOptions extends Partial<Pick<EngineOptions, SharedOption>> {
   /** `full` by default. */
   readonly durability?: Durability
   /** The most plants that a user may have when `createPlant` or `putPlant` makes one more. No limit if left out. */
@@ -76,19 +76,9 @@ export interface OpenOptions {
    * be reached, it opens all the same and keeps trying: until then all methods reject.
    */
   readonly isServer?: boolean
-  /** How many threads of this process use the database, and share the limits of the queue of writes: 1 if left out. */
-  readonly threads?: number | undefined
-  /** Called with the location of the store if this created it. */
-  readonly onCreated?: (where: string) => void
-  /** Called with a sentence if the file is at another path, too. Without it, such a file is refused. */
-  readonly onOtherName?: (problem: string) => void
-  /** A clock that never jumps, in milliseconds: `performance.now` if left out. */
-  readonly monotonicMs?: () => number
-  /** Called with each event that the operator should know of. */
-  readonly onEvent?: (event: EngineEvent) => void
-  /** Called for each group of writes, for the metrics. */
-  readonly observer?: EngineObserver | undefined
 }
+
+type SharedOption = 'mustExist' | 'onCreated' | 'onOtherName' | 'onEvent' | 'threads' | 'observer' | 'monotonicMs'
 
 /** The clocks of `Io`. */
 export interface Clocks {

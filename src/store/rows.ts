@@ -74,14 +74,12 @@ export function deleteIf(
 /** Writes as the user with the owner's id. If that user is gone or never was, `write` gets the owner, and goes by the name. */
 export const byIdOrName =
   <Rest extends unknown[], T>(write: (owner: PlantOwner, ...rest: Rest) => Promise<T>) =>
-  async (owner: PlantOwner, ...rest: Rest): Promise<T> => {
+  (owner: PlantOwner, ...rest: Rest): Promise<T> => {
     if (typeof owner === 'number' || owner.id === NOBODY) return write(owner, ...rest)
-    try {
-      return await write(owner.id, ...rest)
-    } catch (error) {
-      if (!isOf('token_invalid', error)) throw error
-      return write(owner, ...rest)
-    }
+    return write(owner.id, ...rest).catch((error) => {
+      if (isOf('token_invalid', error)) return write(owner, ...rest)
+      throw error
+    })
   }
 
 const isOf = (kind: ErrorKind, error: unknown): boolean => error instanceof AppError && error.kind === kind

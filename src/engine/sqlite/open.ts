@@ -1,6 +1,5 @@
 import { dirname } from 'node:path'
 import type { EngineError } from '../errors.ts'
-import type { EngineEvent } from '../observer.ts'
 import { type ConnectOptions, connect } from './connections.ts'
 import { openWriter, rowsOf } from './driver.ts'
 import { isUnshared, toOpenError } from './errors.ts'
@@ -19,8 +18,6 @@ export interface EngineOptions extends ConnectOptions, Pick<InspectOptions, 'onO
   readonly mustExist?: boolean | undefined
   /** Called with the path of the database if this created it. */
   readonly onCreated?: ((path: string) => void) | undefined
-  /** Called with each event that the operator should know of. */
-  readonly onEvent: (event: EngineEvent) => void
 }
 
 /**
@@ -39,6 +36,7 @@ export async function openEngine<All extends Writes>(
   refuseLeftFiles(path)
   const isEmpty = sizeOf(path) === 0
   if (mustExist && isEmpty) throw exists ? databaseEmpty(path) : databaseMissing(path)
+  const warn = (message: string) => onEvent({ level: 'warn', message, sizes: {} })
   let isMade = false
   try {
     if (startThread !== undefined) removeLeftovers(path)
@@ -49,17 +47,13 @@ export async function openEngine<All extends Writes>(
     // SQLite does not sync the directory's entry of a new WAL. Without the entry a power loss would lose the whole WAL.
     syncDirectory(dirname(path))
     const objects = describeObjects(foreign)
-    if (objects !== '') onEvent({ level: 'warn', message: `${FOREIGN_OBJECTS}: ${objects}`, sizes: {} })
+    if (objects !== '') warn(`the database has objects of other programs, which no backup holds: ${objects}`)
     if (isCreated) options.onCreated?.(path)
     const exposed = startThread === undefined ? [] : filesOpenToOthers(path)
-    if (exposed.length > 0) onEvent({ level: 'warn', message: `${EXPOSED}: chmod 600 ${exposed.join(' ')}`, sizes: {} })
+    if (exposed.length > 0) warn(`the database is open to others: chmod 600 ${exposed.join(' ')}`)
     return connect<All>(program, path, onFailure, options)
   } catch (error) {
     if (isUnshared(error)) removeUnshared(path, isMade)
     throw toOpenError(error, path)
   }
 }
-
-const EXPOSED = 'the database is open to others'
-
-const FOREIGN_OBJECTS = 'the database has objects of other programs, which no backup holds'

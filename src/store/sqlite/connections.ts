@@ -1,3 +1,5 @@
+import type { Version } from '../../domain/store.ts'
+import type { UserId } from '../../domain/token.ts'
 import type { Connections as EngineConnections } from '../../engine/sqlite/connections.ts'
 import { throwFromEngine } from '../errors.ts'
 import type { WriteName, Writes } from './writing/writes.ts'
@@ -5,7 +7,7 @@ import type { WriteName, Writes } from './writing/writes.ts'
 export type Connections = ReturnType<typeof toOurs>
 
 /** The connections of a thread to its store, which reject with an `AppError`, unless it is a bug. */
-export const toOurs = ({ writer, read, close, ...connections }: EngineConnections<Writes>) => ({
+export const toOurs = ({ writer, read, versions, close, ...connections }: EngineConnections<Writes>) => ({
   ...connections,
   load: writer.load,
   read: <T>(work: () => T) => read(work).catch(throwFromEngine),
@@ -13,5 +15,7 @@ export const toOurs = ({ writer, read, close, ...connections }: EngineConnection
     writer.write<Name>(call).catch(throwFromEngine),
   /** Brings the WAL into the database and empties it, unless another process reads it. */
   emptyWal: () => writer.emptyWal().catch(throwFromEngine),
+  versions,
+  hasSameTokens: (_: UserId, since: Version) => since === versions.shared(),
   close: () => close().catch(throwFromEngine),
 })

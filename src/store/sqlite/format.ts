@@ -1,4 +1,3 @@
-import type { Database } from 'bun:sqlite'
 import { isUtf8 } from 'node:buffer'
 import { rowsOf } from '../../engine/sqlite/driver.ts'
 import type { Format } from '../../engine/sqlite/format.ts'
@@ -35,13 +34,8 @@ export const PLANT_FORMAT: Format<Counts> = {
     const breaks = findRuleBreaks('main.', TEXT, (...column) => selectColumn.values(...column).length > 0)
     return [...MISCOUNTS, ...breaks].flatMap((select) => rowsOf(db, select).flat().map(String))
   },
-  countRows,
+  countRows: (db, schema) => fromRow(db.prepare<Record<Table, bigint>, []>(selectCounts(schema)).get() ?? {}),
   largest: { table: 'plants', key: KEYS.plants },
   // A clone was never backed up.
   notCloned: ['last_backup'],
-}
-
-/** The number of rows of each table, in this or an attached database. */
-export function countRows(db: Database, schema: 'main' | 'source' = 'main'): Counts {
-  return fromRow(db.prepare<Record<Table, bigint>, []>(selectCounts(schema)).get() ?? {})
 }

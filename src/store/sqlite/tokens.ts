@@ -5,7 +5,7 @@ import type { Connections } from './connections.ts'
 import { requireUser } from './lookups.ts'
 
 /** Tokens in SQLite, which has only the hash of each token's text. */
-export function tokens({ reader, read, write, versions }: Connections) {
+export function tokens({ reader, read, write, versions, hasSameTokens }: Connections) {
   const selectByHash = reader.prepare<Row, [Uint8Array]>(`${selectTokens()} where hash = ?1`)
 
   return {
@@ -34,7 +34,7 @@ export function tokens({ reader, read, write, versions }: Connections) {
     touchTokens: (lastUsedAtMs, nowMs) => write(['touchTokens', [...lastUsedAtMs], nowMs]),
 
     tokensVersion: versions.shared,
-    hasSameTokens: (_, since) => since === versions.shared(),
+    hasSameTokens,
   } satisfies Tokens
 }
 

@@ -5,7 +5,7 @@ import type { FileTools } from '../../database.ts'
 import { COLUMNS, KEYS } from '../../tables.ts'
 import { BATCH, type Contents, type Row } from '../../tools/contents.ts'
 import { toAppError } from '../errors.ts'
-import { countRows } from '../format.ts'
+import { PLANT_FORMAT } from '../format.ts'
 import { requireUser } from '../lookups.ts'
 import { openSqliteStore } from '../store.ts'
 
@@ -20,7 +20,7 @@ export function contentsOf(db: Database, path: string): Contents {
   db.run('begin')
   const lastIds = new Map(rowsOf<[string, bigint]>(db, 'select name, seq from sqlite_sequence'))
   return {
-    counts: countRows(db),
+    counts: PLANT_FORMAT.countRows(db, 'main'),
     lastIds: { userId: lastIds.get('users') ?? 0n, tokenId: lastIds.get('tokens') ?? 0n },
     async *batches(table) {
       const columns = Object.keys(COLUMNS[table]).join(', ')

@@ -18,16 +18,16 @@ import { BACKUP_OF } from '../../../engine/sqlite/files/schema.ts'
 import { pragmaNumber } from '../../../engine/sqlite/migrate.ts'
 import { cloneDatabase, withClone } from '../../../engine/sqlite/tools/clone-database.ts'
 import type { FileStatus, FileTools, OpenOptions } from '../../database.ts'
-import { fromEngine, throwFromEngine } from '../../errors.ts'
+import { fromEngine } from '../../errors.ts'
 import { toAppError } from '../errors.ts'
-import { countRows, PLANT_FORMAT, SCHEMA_VERSION } from '../format.ts'
+import { PLANT_FORMAT, SCHEMA_VERSION } from '../format.ts'
 import { exportPlants } from './contents.ts'
 import { importPlants } from './import.ts'
 
 /** The tools for the SQLite file at this path. */
 export const fileTools = (path: string): FileTools => {
-  const translated = <Result>(result: Promise<Result>): Promise<Result> =>
-    result.catch((error) => {
+  const translated = <Result>(work: () => Promise<Result>): Promise<Result> =>
+    work().catch((error) => {
       // The connection is closed, so the file that could not grow may be gone.
       if (isOutOfSpace(error)) throw new AppError('store_full', { cause: error })
       if (!isUnshared(error)) throw toAppError(error, path)
@@ -35,14 +35,14 @@ export const fileTools = (path: string): FileTools => {
       throw fromEngine(toOpenError(error, path))
     })
   return {
-    backup: (file, options) => ours(async () => cloneDatabase(sourceOf(path), realPath(file), options)),
+    backup: (file, options) => translated(async () => cloneDatabase(sourceOf(path), realPath(file), options)),
 
     // The name has the time in UTC, so the order of names is the order of time.
     backupIn: (directory, nowMs) =>
       join(directory, `${basename(path, extname(path))}-${new Date(nowMs).toISOString().replaceAll(':', '-')}.db`),
 
     backupToRead: (options) =>
-      ours(async () => {
+      translated(async () => {
         const source = sourceOf(path)
         // The disk of the database has room for the clone, but maybe this process must not write there.
         const folder = source.state === undefined ? dirname(path) : tmpdir()
@@ -66,7 +66,7 @@ export const fileTools = (path: string): FileTools => {
     keepBackups: (latest, keep) => keepBackups(path, latest, keep),
 
     restore: (backup, options) =>
-      ours(async () => {
+      translated(async () => {
         const file = realPath(backup)
         const { state, foreign } = inspectBackup(file, PLANT_FORMAT)
         // A backup may come from anybody, so the objects of other programs in it are dropped.
@@ -74,13 +74,11 @@ export const fileTools = (path: string): FileTools => {
         return { ...(await cloneDatabase(source, path, options)), bytes: statSync(file).size }
       }),
 
-    status: (onOtherName) => translated(status(path, onOtherName)),
-    exportPlants: (...options) => translated(exportPlants(path)(...options)),
-    importPlants: (...options) => translated(importPlants(path)(...options)),
+    status: (onOtherName) => translated(() => status(path, onOtherName)),
+    exportPlants: (...options) => translated(() => exportPlants(path)(...options)),
+    importPlants: (...options) => translated(() => importPlants(path)(...options)),
   }
 }
-
-const ours = <T>(work: () => Promise<T>): Promise<T> => work().catch(throwFromEngine)
 
 function sourceOf(path: string, options: Pick<OpenOptions, 'onOtherName'> = {}) {
   const { exists, foreign, state } = inspect(path, PLANT_FORMAT, { ...options, isReader: true })
@@ -131,7 +129,7 @@ async function status(path: string, onOtherName: (problem: string) => void): Pro
   using reader = state === undefined ? openReader(path, { recovers: true }) : openImmutable(path)
   if (pragmaNumber(reader, 'application_id') !== PLANT_FORMAT.applicationId) throw databaseEmpty(path)
   reader.run('begin')
-  const counts = countRows(reader)
+  const counts = PLANT_FORMAT.countRows(reader, 'main')
   requireResting(path, state)
   return {
     path,

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import type { Call as AnyCall, Change, Program } from '../../../engine/sqlite/program.ts'
+import type { Program } from '../../../engine/sqlite/program.ts'
 import { PLANT_FORMAT } from '../format.ts'
 import { plantWrites } from './plants.ts'
 import { openQuota, type PlantQuota } from './quota.ts'
@@ -22,7 +22,7 @@ export type Writes = ReturnType<typeof createWrites>
 export type WriteName = keyof Writes
 
 /** What a write changes for readers. Writes of `plants` begin with owner and id, and change everything if the owner is no id. */
-export const CHANGES = {
+const CHANGES = {
   createPlant: 'plants',
   putPlant: 'plants',
   deletePlant: 'plants',
@@ -48,7 +48,7 @@ export const PLANT_STORE: Program<{ readonly quotaPlants?: number | undefined }>
     const quota = quotaPlants === undefined ? undefined : openQuota(writer, quotaPlants)
     return { writes: createWrites(writer, quota), forget: () => quota?.forget() }
   },
-  invalidates([name, owner, id]: AnyCall): Change | undefined {
+  invalidates([name, owner, id]) {
     const changed = CHANGES[name as WriteName]
     if (changed === 'tokens') return 'shared'
     if (changed === 'nothing') return undefined
