@@ -14,16 +14,12 @@ export class RequestStatistics {
   readonly rejected = Object.fromEntries(Object.keys(ERRORS).map((kind) => [kind, 0])) as Record<HttpErrorKind, number>
   /** The caches of tokens by their texts, and of capped lists. A miss reads from the store. */
   readonly caches = { hits: { callers: 0, lists: 0 }, misses: { callers: 0, lists: 0 } }
-  /** How often the keys of the identity provider could not be read; `undefined` without a provider. */
-  keyFailures: number | undefined
+  /** How often the keys of the identity provider could not be read, from 0 on, too; `undefined` without a provider. */
+  keyFailures?: number
   /** How many requests are under way. A streamed list is, until its end. */
   inFlight = 0
   /** The bytes of all bodies that the runtime got to send, without heads. A streamed list counts part by part. */
   bodyBytes = 0
-
-  constructor(hasProvider = false) {
-    this.keyFailures = hasProvider ? 0 : undefined
-  }
 
   /** Counts an answer when it is ready. A streamed answer is ready when its head and first part are. */
   answer({ operation, error }: AnsweredRequest, status: number, durationMs: number, bodyBytes: number): void {

@@ -103,8 +103,7 @@ async function serve(options: ServeOptions, io: Io): Promise<void> {
 async function serveStore(serving: Serving): Promise<void> {
   const { options, shutdown, log, io, threads } = serving
   const { metricsListen } = options
-  const hasProvider = options.jwtIssuer !== undefined
-  const statistics = metricsListen && { http: new RequestStatistics(hasProvider), writes: new WriteStatistics() }
+  const statistics = metricsListen && { http: new RequestStatistics(), writes: new WriteStatistics() }
   const store = await openStore(options.database, ({ cause }) => shutdown.onFailure(String(cause)), {
     ...openOptionsOf(options),
     quotaPlants: options.quotaPlants,

@@ -61,6 +61,7 @@ export function watchKeys(
     throw new AppError('store_busy', { message: NO_KEYS })
   }
 
+  if (statistics !== undefined) statistics.keyFailures ??= 0
   look()
   setInterval(look, LOOK_EVERY_MS).unref()
   return (...jwt) => find(...jwt).catch(() => refresh().then(() => find(...jwt)))
