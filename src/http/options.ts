@@ -6,14 +6,12 @@ import type { CappedList } from './lists/render-list.ts'
 import type { RequestStatistics } from './statistics.ts'
 
 /** The settings that say how requests are answered. Sizes are in bytes, and times in milliseconds. */
-type RequestSettings = Pick<
-  Settings,
+type RequestSetting =
   | ('maxBody' | 'listMax' | 'rateLimit' | 'idleTimeout' | 'tlsCert' | 'corsOrigin')
   | ('page' | 'docs' | 'publicUrl' | 'accessLog' | 'logAddresses' | 'trustedProxy')
->
 
 /** What the service is made of. `undefined` means that a limit is off, or that nobody asks for it. */
-export interface AppOptions extends RequestSettings {
+export interface AppOptions extends Pick<Settings, RequestSetting> {
   readonly store: Store
   /** Called with every token that is accepted. */
   readonly recordUse: (token: Caller) => void

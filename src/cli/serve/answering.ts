@@ -27,9 +27,6 @@ export interface Drain {
   readonly waitMs: number
 }
 
-/** How many threads listen. */
-export type Listening = Int32Array<SharedArrayBuffer>
-
 /** No thread listens so late after the first one, unless something has failed. */
 const LISTEN_MAX_WAIT_MS = 1000
 
@@ -37,7 +34,7 @@ const LISTEN_MAX_WAIT_MS = 1000
  * Blocks this thread, which listens now, until so many do. Threads accept connections in their event loops: the first one could
  * take the descriptors that others need to listen.
  */
-export function waitForAll(listening: Listening, count: number): void {
+export function waitForAll(listening: Int32Array, count: number): void {
   Atomics.add(listening, 0, 1)
   Atomics.notify(listening, 0)
   for (let now = Atomics.load(listening, 0); now < count; now = Atomics.load(listening, 0))

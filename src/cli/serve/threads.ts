@@ -1,7 +1,7 @@
 import type { Address } from '../../domain/address.ts'
 import type { Tls } from '../../http/tls.ts'
 import type { StoreShare } from '../../store/database.ts'
-import { closeMsOf, type Drain, type Listening, type ServeOptions, waitForAll } from './answering.ts'
+import { closeMsOf, type Drain, type ServeOptions, waitForAll } from './answering.ts'
 import type { Shutdown } from './shutdown.ts'
 
 /** What a thread that answers gets from the main thread. Threads have the numbers from 1 on. */
@@ -10,7 +10,8 @@ export interface ThreadStart {
   readonly readyAtMs: Float64Array<SharedArrayBuffer>
   readonly number: number
   readonly share: StoreShare
-  readonly listening: Listening
+  /** How many threads listen. */
+  readonly listening: Int32Array<SharedArrayBuffer>
 }
 
 /** How a thread stops answering. If nothing has failed, the store takes the last uses of tokens. */
@@ -45,7 +46,7 @@ export type Threads = ReturnType<typeof prepareThreads>
  */
 export function prepareThreads(count: number, shutdown: Shutdown, writeLines: (lines: string) => void) {
   let threads: readonly ReturnType<typeof startThread>[] = []
-  const listening: Listening = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+  const listening = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   /** The answers of all threads. One that has ended, or that does not answer in time, answers `undefined`. */
   const ask = (order: ThreadCall, maxMs = ANSWER_MAX_MS): Promise<unknown[]> =>
     Promise.all(threads.map((thread) => Promise.race([thread.ask(order), Bun.sleep(maxMs)])))
