@@ -16,8 +16,6 @@ const CHECKPOINT_WAL_FRAMES = Math.floor(CHECKPOINT_WAL_BYTES / FRAME_BYTES)
 /** The result of a checkpoint (https://sqlite.org/pragma.html#pragma_wal_checkpoint). */
 type CheckpointRow = [busy: bigint, frames: bigint, checkpointed: bigint]
 
-export type Checkpoints = ReturnType<typeof checkpoints>
-
 /**
  * Runs checkpoints, which bring the WAL into the database. If a reader needs a part of the WAL, the checkpoint leaves that part
  * for the next one. `onWhole` is called after each checkpoint that leaves nothing. `translate` translates SQLite's errors.

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { EngineError, kindOf } from '../errors.ts'
 import type { WriteResults } from '../group-queue.ts'
-import { type Checkpoints, checkpoints } from './checkpoints.ts'
+import { checkpoints } from './checkpoints.ts'
 import { prepareCommit } from './commit.ts'
 import { type Durability, openWriter } from './driver.ts'
 import { isLocked, isRefusedWrite, toEngineError } from './errors.ts'
@@ -40,27 +40,16 @@ export interface ReadingThread {
 /** A group of writes of a thread. */
 type ClientGroup = Extract<ToWriter, { group: unknown }> & { readonly thread: ReadingThread }
 
-/** Takes the messages of threads, in their order. The groups among them share a commit. */
-export type TakeMessages = (received: readonly (readonly [ReadingThread, ToWriter])[]) => void
-
 /**
- * Opens the connection that writes. `report` is called with what nobody has asked for. Throws SQLite's error, or an error that
- * says that the file was moved.
+ * Opens the connection that writes. Returns a function that takes the messages of threads, in their order. The groups among
+ * them share a commit. `report` is called with what nobody has asked for. Throws SQLite's error, or an error that says that the
+ * file was moved.
  */
-export function openGroupCommit(
-  program: Program,
-  options: GroupCommitOptions,
-  report: (report: WriterReport) => void,
-): TakeMessages {
-  const { path, changes } = options
+export function openGroupCommit(program: Program, options: GroupCommitOptions, report: (report: WriterReport) => void) {
   const watched = openWatched(program, options)
-  const { writer } = watched
-  const announced = announceChanges(writer, changes, watched.forget)
+  const announced = announceChanges(watched.writer, options.changes, watched.forget)
   const commitGroups = groupTransaction(program, watched, announced, options)
-  const onWhole = () => void changes.checkpointedAtMs.fill(Date.now())
-  const wal = checkpoints(writer, (error) => toEngineError(error, path), onWhole)
-  const kept = keepFailure(report)
-  const checkpointIfDue = dueCheckpoints(program, wal, kept, report)
+  const upkeep = openUpkeep(program, watched.writer, options, report)
 
   const checkOthers = ({ checkedAtMs }: ReadingThread, nowMs: number) => {
     try {
@@ -73,94 +62,88 @@ export function openGroupCommit(
   const commitAndAnswer = (groups: readonly ClientGroup[]) => {
     let answers: readonly CommittedGroup[] | { readonly failure: Failure }
     try {
-      answers = kept.failure === undefined ? commitGroups(groups) : { failure: kept.failure }
+      answers = upkeep.failure === undefined ? commitGroups(groups) : { failure: upkeep.failure }
     } catch (error) {
-      answers = { failure: kept.report(toFailure(error)) }
+      answers = { failure: upkeep.reportFailure(toFailure(error)) }
     }
     for (const [index, { thread }] of groups.entries())
       thread.port.postMessage('failure' in answers ? answers : (answers[index] as CommittedGroup))
     // After the answers, so that only the next groups wait for it.
-    checkpointIfDue(groups)
+    upkeep.checkpointIfDue(groups)
   }
 
-  return (received) => {
+  return (received: readonly (readonly [ReadingThread, ToWriter])[]): void => {
     const groups: ClientGroup[] = []
     for (const [thread, message] of received) {
       if ('group' in message) groups.push({ thread, ...message })
       else if ('checkOthersAtMs' in message) checkOthers(thread, message.checkOthersAtMs)
-      else if ('failure' in message) kept.report(message.failure)
+      else if ('failure' in message) upkeep.reportFailure(message.failure)
       else {
         // A thread gets its answers in the order of its messages.
         if (groups.length > 0) commitAndAnswer(groups.splice(0))
-        thread.port.postMessage(execute(message.command, writer, wal, kept))
+        thread.port.postMessage(upkeep.execute(message.command))
       }
     }
     if (groups.length > 0) commitAndAnswer(groups)
   }
 }
 
-function execute(
-  command: WriterCommand,
-  writer: Database,
-  wal: Checkpoints,
-  kept: ReturnType<typeof keepFailure>,
-): WriterAnswer {
-  try {
-    try {
-      if (command !== 'discard') wal.run(command === 'truncate' ? 'truncate' : 'passive')
-    } finally {
-      if (command !== 'truncate') writer.close(true)
-    }
-    return 'done'
-  } catch (error) {
-    // Only who has given the command is told. The writes before it are done, but the WAL may keep what they have deleted.
-    return { failure: { ...kept.keep(toFailure(error)), outcomeIsUnknown: command === 'truncate' } }
-  }
-}
-
-/** Keeps the first failure of the store. After it no write begins: a group may be on its way already when a checkpoint fails. */
-function keepFailure(report: (report: WriterReport) => void) {
-  const kept = {
-    failure: undefined as Failure | undefined,
-    keep(found: Failure): Failure {
-      if (found.kind === 'store_failed') kept.failure ??= { ...found, outcomeIsUnknown: false }
-      return found
-    },
-    /** Keeps a failure, and reports it if it is the first one. */
-    report(found: Failure): Failure {
-      const hadFailed = kept.failure !== undefined
-      if (kept.keep(found).kind === 'store_failed' && !hadFailed) report({ failure: found })
-      return found
-    },
-  }
-  return kept
-}
-
 /** So many small writes add less than a MiB to the WAL. After a lone one, to ask for its size would take 17 µs of 280 µs. */
 const SMALL_GROUPS_MAX = 32
 
-/** Returns a function that brings a WAL that has grown into the database, after the commit of some groups. */
-function dueCheckpoints(
+/** Returns what the connection does beside its groups: it keeps the WAL short, executes commands, and remembers a failure. */
+function openUpkeep(
   program: Program,
-  wal: Checkpoints,
-  kept: ReturnType<typeof keepFailure>,
+  writer: Database,
+  { path, changes }: GroupCommitOptions,
   report: (report: WriterReport) => void,
 ) {
+  const onWhole = () => void changes.checkpointedAtMs.fill(Date.now())
+  const wal = checkpoints(writer, (error) => toEngineError(error, path), onWhole)
   /** The lone small writes since the last look at the size of the WAL. */
   let smallGroups = 0
 
-  return ([first, second]: readonly ClientGroup[]) => {
-    const [call, another] = first?.group ?? []
-    const isLone = second === undefined && another === undefined
-    if (isLone && call !== undefined && program.isSmall(call) && ++smallGroups < SMALL_GROUPS_MAX) return
-    smallGroups = 0
-    try {
-      const event = wal.runIfDue()
-      if (event !== undefined) report({ event })
-    } catch (error) {
-      kept.report(toFailure(error))
-    }
+  const keep = (found: Failure): Failure => {
+    if (found.kind === 'store_failed') upkeep.failure ??= { ...found, outcomeIsUnknown: false }
+    return found
   }
+  const upkeep = {
+    /** The first failure of the store. After it no write begins: a group may be on its way already when a checkpoint fails. */
+    failure: undefined as Failure | undefined,
+    /** Keeps a failure, and reports it if it is the first one. */
+    reportFailure(found: Failure): Failure {
+      const hadFailed = upkeep.failure !== undefined
+      if (keep(found).kind === 'store_failed' && !hadFailed) report({ failure: found })
+      return found
+    },
+    execute(command: WriterCommand): WriterAnswer {
+      try {
+        try {
+          if (command !== 'discard') wal.run(command === 'truncate' ? 'truncate' : 'passive')
+        } finally {
+          if (command !== 'truncate') writer.close(true)
+        }
+        return 'done'
+      } catch (error) {
+        // Only who has given the command is told. The writes before it are done, but the WAL may keep what they have deleted.
+        return { failure: { ...keep(toFailure(error)), outcomeIsUnknown: command === 'truncate' } }
+      }
+    },
+    /** Brings a WAL that has grown into the database, after the commit of some groups. */
+    checkpointIfDue([first, second]: readonly ClientGroup[]): void {
+      const [call, another] = first?.group ?? []
+      const isLone = second === undefined && another === undefined
+      if (isLone && call !== undefined && program.isSmall(call) && ++smallGroups < SMALL_GROUPS_MAX) return
+      smallGroups = 0
+      try {
+        const event = wal.runIfDue()
+        if (event !== undefined) report({ event })
+      } catch (error) {
+        upkeep.reportFailure(toFailure(error))
+      }
+    },
+  }
+  return upkeep
 }
 
 /** Opens the connection, and watches whether its files stay at their paths. */

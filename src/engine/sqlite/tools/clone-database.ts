@@ -16,7 +16,7 @@ import { findProblems, pragmaNumber } from '../migrate.ts'
 const BATCH_ROWS = 20_000
 
 /** A database to clone. Its schema was inspected. */
-export interface Source<C extends Counts> {
+export interface Source<C extends Counts = Counts> {
   readonly format: Format<C>
   readonly role: FileRole
   readonly path: string
@@ -57,11 +57,7 @@ export async function cloneDatabase<C extends Counts>(source: Source<C>, target:
 }
 
 /** Locks the database that is to be replaced. Returns `undefined` if there is none. */
-function lockTarget<C extends Counts>(
-  { role, format }: Source<C>,
-  target: string,
-  { force = false }: CloneOptions,
-): Database | undefined {
+function lockTarget({ role, format }: Source, target: string, { force = false }: CloneOptions): Database | undefined {
   if (!force && existsSync(target) && statSync(target).isFile()) throw targetExists(target)
   // An older backup may have several names. The others keep it.
   if (inspect(target, format, role === 'database' ? { onOtherName() {} } : {}).exists) return lockAlone(target)
@@ -150,10 +146,10 @@ async function cloneRows<C extends Counts>(
 }
 
 /** Clones the largest table in batches, so that signals are handled and the progress is shown meanwhile. */
-async function cloneLargest<C extends Counts>(
+async function cloneLargest(
   clone: Database,
-  { largest: { table, key } }: Format<C>,
-  expected: C,
+  { largest: { table, key } }: Format,
+  expected: Counts,
   { onProgress, signal }: CloneOptions,
 ): Promise<void> {
   const [order, backwards] = [key.join(', '), key.map((column) => `${column} desc`).join(', ')]
@@ -174,7 +170,7 @@ async function cloneLargest<C extends Counts>(
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 /** Throws if the file is damaged or lacks a row, or if another program has changed the schema since it was inspected. */
-function verify<C extends Counts>(clone: Database, source: Source<C>, expected: C): void {
+function verify(clone: Database, source: Source, expected: Counts): void {
   const { format } = source
   // Read the file itself, and not the cache.
   clone.run('pragma shrink_memory')
@@ -186,7 +182,7 @@ function verify<C extends Counts>(clone: Database, source: Source<C>, expected: 
   throw new Error(`of ${JSON.stringify(expected)} rows the clone has ${JSON.stringify(counts)}`)
 }
 
-function toCloneError<C extends Counts>(error: unknown, source: Source<C>, target: string): unknown {
+function toCloneError(error: unknown, source: Source, target: string): unknown {
   // The file of the clone is open already, and nobody else knows it.
   const isOfSource = isDamage(error) || isLocked(error) || isUnshared(error) || codeOf(error) === 'SQLITE_CANTOPEN'
   if (isUnshared(error)) removeUnshared(source.path)
