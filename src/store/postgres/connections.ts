@@ -1,11 +1,10 @@
 import { AppError } from '../../domain/error.ts'
-import type { Health } from '../../domain/store.ts'
 import { queueGroups } from '../../engine/group-queue.ts'
 import type { OpenOptions } from '../database.ts'
 import { throwFromEngine } from '../errors.ts'
 import { type Client, type ConnectionOptions, createClient, type Parameter } from './driver.ts'
 import { isRepeatable, REPEAT_MS, repeat, toAppError } from './errors.ts'
-import { type ChangeTokens, openTokenChanges, type TokenChanges, type TokenVersions, watchTokens } from './versions.ts'
+import { openTokenChanges, type TokenChanges, watchTokens } from './versions.ts'
 import { keyOf, type PlantWrite } from './writing/statements.ts'
 import { openWriter } from './writing/writer.ts'
 
@@ -17,25 +16,13 @@ export const READS_MAX = 4096
 /** How long a read of whole tables may take. Only commands wait for such reads. */
 export const READ_ALL_TIMEOUT_MS = 3_600_000
 
-/** All connections of a store. Every read and every write passes through them, and rejects with an `AppError` if it fails. */
-export interface Connections extends Pick<OpenOptions, 'quotaPlants' | 'observer'>, Pick<Health, 'load'> {
-  /** Runs one statement that reads, or that can be repeated like a read. */
-  read<Row>(text: string, parameters?: readonly Parameter[], timeoutMs?: number): Promise<readonly Row[]>
-  readonly changeTokens: ChangeTokens
-  /** Writes a plant durably. A put resolves to whether it made the plant. */
-  writePlant(plant: PlantWrite): Promise<boolean>
-  readonly versions: TokenVersions
-  /** For statements before the store is open. */
-  readonly client: Client
-  /** From now on the store can be used. */
-  open(): Promise<void>
-  /** Closes all connections after the groups that are under way. A second call does nothing. */
-  close(): Promise<void>
-  isClosed(): boolean
-}
+export type Connections = ReturnType<typeof connect>
 
-/** Prepares the connections. None is made before the first statement. */
-export function connect(connection: ConnectionOptions, options: OpenOptions): Connections {
+/**
+ * Prepares all connections of a store. None is made before the first statement. Every read and every write passes through them,
+ * and rejects with an `AppError` if it fails.
+ */
+export function connect(connection: ConnectionOptions, options: OpenOptions) {
   const client = createClient(connection, options.isServer ? CONNECTIONS_OF_SERVER : CONNECTIONS_OF_COMMAND)
   /** Why nothing can be read or written now. */
   let refusal: AppError | undefined = new AppError('store_failed', { cause: 'the database has not been reached yet' })
@@ -57,12 +44,15 @@ export function connect(connection: ConnectionOptions, options: OpenOptions): Co
     read,
     changeTokens: openTokenChanges(client, requirePrimary, changed),
     versions,
+    /** For statements before the store is open. */
     client,
-    async open() {
+    /** From now on the store can be used. */
+    async open(): Promise<void> {
       if (closing === undefined) refusal = undefined
       await refresh()
     },
-    async close() {
+    /** Closes all connections after the groups that are under way. A second call does nothing. */
+    async close(): Promise<void> {
       // A request that was cut at the end of the server may still ask for something.
       refusal = new AppError('store_busy')
       closing ??= endWrites(refusal).then(client.close)
@@ -85,6 +75,7 @@ function openWriters(connection: ConnectionOptions, requirePrimary: () => void, 
   })
   return {
     load: queue.load,
+    /** Writes a plant durably. A put resolves to whether it made the plant. */
     async writePlant(plant: PlantWrite): Promise<boolean> {
       requirePrimary()
       const { kind, values = [], expected } = plant

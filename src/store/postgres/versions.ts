@@ -1,5 +1,5 @@
 import { AppError } from '../../domain/error.ts'
-import { TOKEN_CHANGES_SEEN_WITHIN_MS, type Tokens, type Version } from '../../domain/store.ts'
+import { TOKEN_CHANGES_SEEN_WITHIN_MS, type Version } from '../../domain/store.ts'
 import { NOBODY, type UserId } from '../../domain/token.ts'
 import { ANSWER_TIMEOUT_MS, type Client, type Query } from './driver.ts'
 import { ATTEMPT_MIN_MS, isConflict, isConnectionLost, REPEAT_MS, repeat, toAppError } from './errors.ts'
@@ -22,9 +22,6 @@ export interface TokenChanges {
   readonly stamp: bigint
   readonly changes: string
 }
-
-/** How caches know that tokens and users are still the same. */
-export type TokenVersions = Pick<Tokens, 'tokensVersion' | 'hasSameTokens'>
 
 /**
  * Watches the changes that any process makes to tokens and users (see `openTokenChanges`). Requests start reads of the stamp
