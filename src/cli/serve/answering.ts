@@ -82,10 +82,17 @@ export async function prepareAnswering(options: ServeOptions, services: Answerin
      * Waits until requests in progress are answered, and cuts those that take longer than `drainMs` allows. Returns how many were
      * cut. Within that time, the server takes new connections for `waitMs`: until load balancers have noticed.
      */
-    async stop(limits: Drain): Promise<number> {
+    async stop({ drainMs, waitMs }: Drain): Promise<number> {
       draining.abort()
       stopFlushing()
-      return stopAll(running, limits)
+      // While connections arrive, the runtime accepts them and runs no timer. While the server drains, each answer closes its
+      // connection and clients open new ones. So without a wait, no timer may come before the listener is closed.
+      if (waitMs > 0) await Bun.sleep(waitMs)
+      const leftMs = Math.max(0, drainMs - waitMs - closeMsOf(drainMs))
+      const servers = [...running]
+      const stopped = Promise.all(servers.map((each) => each.stop())).then(() => true)
+      const isOver = await Promise.race([stopped, Bun.sleep(leftMs).then(() => false)])
+      return isOver ? 0 : servers.reduce((cut, each) => cut + each.kill(), 0)
     },
     /** Writes the uses of tokens that are not written yet. */
     flush,
@@ -98,15 +105,4 @@ async function openProvider(options: ServeOptions, services: AnsweringServices) 
   if (issuer === undefined || audience === undefined) return undefined
   const { identityProvider } = await import('../../http/jwt/provider.ts')
   return identityProvider({ issuer, audience, keyFile, defaultScope }, services)
-}
-
-async function stopAll(running: ReadonlySet<RunningServer>, { drainMs, waitMs }: Drain): Promise<number> {
-  // While connections arrive, the runtime accepts them and runs no timer. While the server drains, each answer closes its
-  // connection and clients open new ones. So without a wait, no timer may come before the listener is closed.
-  if (waitMs > 0) await Bun.sleep(waitMs)
-  const leftMs = Math.max(0, drainMs - waitMs - closeMsOf(drainMs))
-  const servers = [...running]
-  const stopped = Promise.all(servers.map((each) => each.stop())).then(() => true)
-  const isOver = await Promise.race([stopped, Bun.sleep(leftMs).then(() => false)])
-  return isOver ? 0 : servers.reduce((cut, each) => cut + each.kill(), 0)
 }

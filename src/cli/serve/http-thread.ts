@@ -28,8 +28,7 @@ self.onmessage = async ({ data: { id, order } }: MessageEvent<{ id: number; orde
 async function start({ number, options, readyAtMs, share, listening }: ThreadStart) {
   const destination = logToThread((lines) => self.postMessage({ lines } satisfies ThreadSent))
   const log = createLogger(options.logLevel, destination, await formatFor(options.hasColours))
-  const { metricsListen } = options
-  const statistics = metricsListen && { http: new RequestStatistics(), writes: new WriteStatistics() }
+  const statistics = options.metricsListen && { http: new RequestStatistics(), writes: new WriteStatistics() }
   const clocks = { nowMs: Date.now, monotonicMs: performance.now.bind(performance) }
   // The thread that writes may stand still, so this one says it, too.
   const onFailure = ({ cause }: AppError) => self.postMessage({ failure: String(cause) } satisfies ThreadSent)
