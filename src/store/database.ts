@@ -65,7 +65,7 @@ export interface CopyTools {
   fill<T>(fill: (target: Target) => Promise<T>): Promise<T>
 }
 
-/** How to open a store: as the engine opens a file, with the location of the store as the path, and a clock if it is left out. */
+/** How to open a store: as the engine opens a file, with the store's location as the path and `performance.now` as the clock. */
 export interface OpenOptions extends Partial<Pick<EngineOptions, SharedOption>> {
   /** `full` by default. */
   readonly durability?: Durability

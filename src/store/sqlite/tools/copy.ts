@@ -1,7 +1,7 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import { fileDamaged } from '../../../engine/errors.ts'
 import { insertInto, openReader } from '../../../engine/sqlite/driver.ts'
-import { isOfSqlite, toOpenError } from '../../../engine/sqlite/errors.ts'
+import { isOfSqlite, toEngineError, toOpenError } from '../../../engine/sqlite/errors.ts'
 import { lockAlone } from '../../../engine/sqlite/files/lock.ts'
 import { createDatabase, ENTER_WAL_MODE } from '../../../engine/sqlite/files/new-database.ts'
 import { inspect, refuseSideFiles } from '../../../engine/sqlite/files/preflight.ts'
@@ -9,7 +9,6 @@ import { findProblems, migrate } from '../../../engine/sqlite/migrate.ts'
 import { fromEngine, storeUnusable } from '../../errors.ts'
 import { COLUMNS } from '../../tables.ts'
 import type { Source, Target } from '../../tools/contents.ts'
-import { toAppError } from '../errors.ts'
 import { PLANT_FORMAT } from '../format.ts'
 import { contentsOf, updateSchema } from './contents.ts'
 
@@ -22,7 +21,7 @@ export async function readSqlite<T>(path: string, isSnapshot: boolean, use: (sou
     if (problems.length > 0) throw fileDamaged('database', path, `is damaged: ${problems.join('; ')}`)
     return await use(contentsOf(db, path))
   } catch (error) {
-    throw toAppError(error, path)
+    throw fromEngine(toEngineError(error, path))
   }
 }
 

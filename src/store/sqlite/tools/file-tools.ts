@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, extname, join } from 'node:path'
 import { AppError, misused, orUndefined } from '../../../domain/error.ts'
 import { openImmutable, openReader, openWriter, rowsOf } from '../../../engine/sqlite/driver.ts'
-import { isOutOfSpace, isUnshared, toOpenError } from '../../../engine/sqlite/errors.ts'
+import { isOutOfSpace, isUnshared, toEngineError, toOpenError } from '../../../engine/sqlite/errors.ts'
 import { realPath, sizeOf, syncDirectory } from '../../../engine/sqlite/files/file-system.ts'
 import { isOpenElsewhere, removeUnshared } from '../../../engine/sqlite/files/lock.ts'
 import { withoutTime } from '../../../engine/sqlite/files/other-names.ts'
@@ -19,7 +19,6 @@ import { pragmaNumber } from '../../../engine/sqlite/migrate.ts'
 import { cloneDatabase, withClone } from '../../../engine/sqlite/tools/clone-database.ts'
 import type { FileStatus, FileTools, OpenOptions } from '../../database.ts'
 import { fromEngine } from '../../errors.ts'
-import { toAppError } from '../errors.ts'
 import { PLANT_FORMAT, SCHEMA_VERSION } from '../format.ts'
 import { exportPlants } from './contents.ts'
 import { importPlants } from './import.ts'
@@ -30,7 +29,7 @@ export const fileTools = (path: string): FileTools => {
     work().catch((error) => {
       // The connection is closed, so the file that could not grow may be gone.
       if (isOutOfSpace(error)) throw new AppError('store_full', { cause: error })
-      if (!isUnshared(error)) throw toAppError(error, path)
+      if (!isUnshared(error)) throw fromEngine(toEngineError(error, path))
       removeUnshared(path)
       throw fromEngine(toOpenError(error, path))
     })

@@ -5,11 +5,10 @@ import { type ConflictRule, PLANT_FIELDS, type PlantRow, valuesOf } from '../../
 import { checkpoints } from '../../../engine/sqlite/checkpoints.ts'
 import { prepareCommit } from '../../../engine/sqlite/commit.ts'
 import { insertInto, openWriter } from '../../../engine/sqlite/driver.ts'
-import { isLocked, isOutOfSpace } from '../../../engine/sqlite/errors.ts'
+import { isLocked, isOutOfSpace, toEngineError } from '../../../engine/sqlite/errors.ts'
 import { movedAway, watchFiles } from '../../../engine/sqlite/files/moved-files.ts'
 import type { Clocks, ExistingLine, FileTools, PlantImport } from '../../database.ts'
 import { FIELD_COLUMNS, PLANT_COLUMNS } from '../../tables.ts'
-import { toAppError } from '../errors.ts'
 import { updateSchema } from './contents.ts'
 
 /**
@@ -110,7 +109,7 @@ function stagingTable(db: Database, path: string, rule: ConflictRule): Pick<Plan
 
 /** Prepares the begin of a transaction. All other writes wait for its end. */
 function prepareBegin(db: Database, path: string) {
-  const wal = checkpoints(db, (error) => toAppError(error, path))
+  const wal = checkpoints(db, (error) => toEngineError(error, path))
   return async () => {
     const deadlineMs = performance.now() + LOCK_TIMEOUT_MS
     for (;;) {
