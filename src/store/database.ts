@@ -98,9 +98,9 @@ export interface FileTools {
   recordBackup(atMs: number, bytes: number): Promise<void>
   /**
    * Deletes the backups beside the latest one, but for the latest `keep`. Returns the names of the deleted backups, and of those
-   * that are dated in the future. Throws `misused` and deletes nothing if a backup of another database is there.
+   * that are dated in the future. Rejects with `misused` and deletes nothing if a backup of another database is there.
    */
-  keepBackups(latest: string, keep: number): { readonly deleted: readonly string[]; readonly future: readonly string[] }
+  keepBackups(latest: string, keep: number): Promise<Readonly<Record<'deleted' | 'future', readonly string[]>>>
   /** Makes a clone of a backup the database. The backup does not change. No process may have the database open. */
   restore(backup: string, options: CloneOptions): Promise<Cloned>
   /** Looks at the database, and does not update its schema. `onOtherName` is that of `OpenOptions`. */

@@ -54,7 +54,7 @@ const record = (tools: FileTools, startedMs: number, bytes: number, { report }: 
   )
 
 async function deleteOld(tools: FileTools, latest: string, keep: number, { report }: Pick<Io, 'report'>) {
-  const { deleted, future } = tools.keepBackups(latest, keep)
+  const { deleted, future } = await tools.keepBackups(latest, keep)
   for (const name of future) await report(`Warning: ${name} is dated in the future: it is neither counted nor deleted.`)
   for (const name of deleted) await report(`Deleted ${name}.`)
 }

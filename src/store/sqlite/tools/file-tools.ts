@@ -1,12 +1,11 @@
-import { accessSync, constants, createReadStream, fstatSync, openSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { accessSync, constants, createReadStream, fstatSync, openSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, dirname, extname, join } from 'node:path'
-import { AppError, misused, orUndefined } from '../../../domain/error.ts'
-import { openImmutable, openReader, openWriter, rowsOf } from '../../../engine/sqlite/driver.ts'
+import { basename, dirname, join } from 'node:path'
+import { AppError } from '../../../domain/error.ts'
+import { openImmutable, openReader, openWriter } from '../../../engine/sqlite/driver.ts'
 import { isOutOfSpace, isUnshared, toEngineError, toOpenError } from '../../../engine/sqlite/errors.ts'
-import { realPath, sizeOf, syncDirectory } from '../../../engine/sqlite/files/file-system.ts'
+import { realPath, sizeOf } from '../../../engine/sqlite/files/file-system.ts'
 import { isOpenElsewhere, removeUnshared } from '../../../engine/sqlite/files/lock.ts'
-import { withoutTime } from '../../../engine/sqlite/files/other-names.ts'
 import {
   databaseEmpty,
   databaseMissing,
@@ -14,8 +13,8 @@ import {
   inspectBackup,
   requireResting,
 } from '../../../engine/sqlite/files/preflight.ts'
-import { BACKUP_OF } from '../../../engine/sqlite/files/schema.ts'
 import { pragmaNumber } from '../../../engine/sqlite/migrate.ts'
+import { backupIn, keepBackups } from '../../../engine/sqlite/tools/backups.ts'
 import { cloneDatabase, withClone } from '../../../engine/sqlite/tools/clone-database.ts'
 import type { FileStatus, FileTools, OpenOptions } from '../../database.ts'
 import { fromEngine } from '../../errors.ts'
@@ -36,9 +35,7 @@ export const fileTools = (path: string): FileTools => {
   return {
     backup: (file, options) => translated(async () => cloneDatabase(sourceOf(path), realPath(file), options)),
 
-    // The name has the time in UTC, so the order of names is the order of time.
-    backupIn: (directory, nowMs) =>
-      join(directory, `${basename(path, extname(path))}-${new Date(nowMs).toISOString().replaceAll(':', '-')}.db`),
+    backupIn: (directory, nowMs) => backupIn(directory, path, nowMs),
 
     backupToRead: (options) =>
       translated(async () => {
@@ -62,7 +59,7 @@ export const fileTools = (path: string): FileTools => {
       writer.run('insert or replace into last_backup (id, at_ms, bytes) values (1, ?1, ?2)', [atMs, bytes])
     },
 
-    keepBackups: (latest, keep) => keepBackups(path, latest, keep),
+    keepBackups: (latest, keep) => translated(async () => keepBackups(path, latest, keep)),
 
     restore: (backup, options) =>
       translated(async () => {
@@ -84,37 +81,6 @@ function sourceOf(path: string, options: Pick<OpenOptions, 'onOtherName'> = {}) 
   if (!exists) throw databaseMissing(path)
   return { format: PLANT_FORMAT, role: 'database', path, dropped: foreign, state } as const
 }
-
-/**
- * `FileTools.keepBackups` for the database at this path. It counts and deletes a file only if this program named it, it records
- * this path, and it is no later than the latest backup.
- */
-function keepBackups(database: string, latest: string, keep: number) {
-  const [directory, latestName] = [dirname(latest), basename(latest)]
-  const own: string[] = []
-  for (const file of readdirSync(directory, { withFileTypes: true })) {
-    const path = file.isFile() ? recordedPath(join(directory, file.name)) : undefined
-    if (path !== undefined && path !== database) {
-      throw misused(
-        `No old backup was deleted: ${directory} also holds ${file.name}, a backup of ${path}. ` +
-          'Each database needs a folder of its own: name another one in --dir, or move that file away.',
-      )
-    }
-    if (path !== undefined && withoutTime(file.name) === withoutTime(latestName)) own.push(file.name)
-  }
-  own.sort()
-  const deleted = own.filter((name) => name <= latestName).slice(0, -keep)
-  for (const name of deleted) rmSync(join(directory, name), { force: true })
-  if (deleted.length > 0) syncDirectory(directory)
-  return { deleted, future: own.filter((name) => name > latestName) }
-}
-
-/** The path that a backup records. `undefined` if it records none or is no readable database. Leaves no trace. */
-const recordedPath = (file: string): string | undefined =>
-  orUndefined(() => {
-    using db = openImmutable(file)
-    return rowsOf<[string]>(db, `select path from ${BACKUP_OF}`)[0]?.[0]
-  })
 
 /** See `FileTools.status`. */
 async function status(path: string, onOtherName: (problem: string) => void): Promise<FileStatus> {
