@@ -1,7 +1,8 @@
 import { escapeControls } from '../controls.ts'
+import type { Clocks } from '../domain/clocks.ts'
 
 /** The process as the commands see it. Only main.ts knows the real one. */
-export interface Io {
+export interface Io extends Clocks {
   /** The words with which a shell runs this program again. */
   readonly program: readonly string[]
   /** The arguments after the name of the executable. */
@@ -32,10 +33,6 @@ export interface Io {
    * instead, because the terminal was closed. SIGHUP kills other commands.
    */
   onHangup(listener: () => void): void
-  /** Milliseconds since 1970-01-01 UTC, by the clock of the machine. */
-  nowMs(): number
-  /** Milliseconds of a clock that never jumps. */
-  monotonicMs(): number
   /** Ends the process at once. */
   exit(code: number): never
 }

@@ -1,4 +1,5 @@
 import type { Settings } from '../config.ts'
+import type { Clocks } from '../domain/clocks.ts'
 import type { Store, Version } from '../domain/store.ts'
 import type { Caller, UserId } from '../domain/token.ts'
 import type { Logger } from '../log.ts'
@@ -11,7 +12,7 @@ type RequestSetting =
   | ('page' | 'docs' | 'publicUrl' | 'accessLog' | 'logAddresses' | 'trustedProxy')
 
 /** What the service is made of. `undefined` means that a limit is off, or that nobody asks for it. */
-export interface AppOptions extends Pick<Settings, RequestSetting> {
+export interface AppOptions extends Pick<Settings, RequestSetting>, Clocks {
   readonly store: Store
   /** Called with every token that is accepted. */
   readonly recordUse: (token: Caller) => void
@@ -25,10 +26,6 @@ export interface AppOptions extends Pick<Settings, RequestSetting> {
   readonly provider: IdentityProvider | undefined
   /** How many threads of this process answer requests. They share the memory for caches. */
   readonly threads: number
-  /** Milliseconds since 1970-01-01 UTC. */
-  readonly nowMs: () => number
-  /** Milliseconds of a clock that never jumps. */
-  readonly monotonicMs: () => number
 }
 
 /** What the routes share: the options, and what is made of them. */

@@ -1,3 +1,4 @@
+import type { Clocks } from '../domain/clocks.ts'
 import type { AppError } from '../domain/error.ts'
 import type { ConflictRule, OwnedPlant } from '../domain/plant.ts'
 import type { Durability, Store } from '../domain/store.ts'
@@ -79,12 +80,6 @@ export interface OpenOptions extends Partial<Pick<EngineOptions, SharedOption>> 
 }
 
 type SharedOption = 'mustExist' | 'onCreated' | 'onOtherName' | 'onEvent' | 'threads' | 'observer' | 'monotonicMs'
-
-/** The clocks of `Io`. */
-export interface Clocks {
-  nowMs(): number
-  monotonicMs(): number
-}
 
 /** What can be done with a database file, also while a server uses the database. */
 export interface FileTools {

@@ -33,8 +33,7 @@ async function start({ number, options, readyAtMs, share, listening }: ThreadSta
   // The thread that writes may stand still, so this one says it, too.
   const onFailure = ({ cause }: AppError) => self.postMessage({ failure: String(cause) } satisfies ThreadSent)
   const store = joinStore(share, onFailure, { ...clocks, observer: statistics?.writes, threads: options.threads })
-  const draining = new AbortController()
-  const services = { store, log, draining, readyAtMs, statistics: statistics?.http, ...clocks }
+  const services = { store, log, draining: new AbortController(), readyAtMs, statistics: statistics?.http, ...clocks }
   const answering = await prepareAnswering(options, services)
   const facts = { thread: number, store, version: VERSION, nowMs: clocks.nowMs }
   return {

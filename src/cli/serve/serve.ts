@@ -102,8 +102,7 @@ async function serve(options: ServeOptions, io: Io): Promise<void> {
 /** Opens the store, serves it and its metrics, and closes it. */
 async function serveStore(serving: Serving): Promise<void> {
   const { options, shutdown, log, io, threads } = serving
-  const { metricsListen } = options
-  const statistics = metricsListen && { http: new RequestStatistics(), writes: new WriteStatistics() }
+  const statistics = options.metricsListen && { http: new RequestStatistics(), writes: new WriteStatistics() }
   const store = await openStore(options.database, ({ cause }) => shutdown.onFailure(String(cause)), {
     ...openOptionsOf(options),
     quotaPlants: options.quotaPlants,
@@ -116,7 +115,7 @@ async function serveStore(serving: Serving): Promise<void> {
   try {
     const certificateEndsMs = () => options.tls?.validToMs
     const facts = { thread: 0, store, version: VERSION, certificateEndsMs, nowMs: io.nowMs }
-    using _metrics = statistics && (await serveMetrics(metricsListen, { ...statistics, ...facts }, serving))
+    using _metrics = statistics && (await serveMetrics(options.metricsListen, { ...statistics, ...facts }, serving))
     await runService(serving, store, statistics?.http)
   } finally {
     threads.end()

@@ -40,10 +40,7 @@ const ANSWER_MAX_MS = 1000
 
 export type Threads = ReturnType<typeof prepareThreads>
 
-/**
- * Prepares so many threads that answer, beside the main thread. They report failures to `shutdown`, and pass lines of the log
- * to `writeLines`.
- */
+/** So many threads that answer beside the main one. They report failures to `shutdown`, and pass log lines to `writeLines`. */
 export function prepareThreads(count: number, shutdown: Shutdown, writeLines: (lines: string) => void) {
   let threads: readonly ReturnType<typeof startThread>[] = []
   const listening = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))

@@ -1,5 +1,4 @@
-import type { Version } from '../../domain/store.ts'
-import type { UserId } from '../../domain/token.ts'
+import type { Tokens } from '../../domain/store.ts'
 import type { Connections as EngineConnections } from '../../engine/sqlite/connections.ts'
 import { throwFromEngine } from '../errors.ts'
 import type { WriteName, Writes } from './writing/writes.ts'
@@ -16,6 +15,6 @@ export const toOurs = ({ writer, read, versions, close, ...connections }: Engine
   /** Brings the WAL into the database and empties it, unless another process reads it. */
   emptyWal: () => writer.emptyWal().catch(throwFromEngine),
   versions,
-  hasSameTokens: (_: UserId, since: Version) => since === versions.shared(),
+  hasSameTokens: ((_, since) => since === versions.shared()) satisfies Tokens['hasSameTokens'],
   close: () => close().catch(throwFromEngine),
 })
