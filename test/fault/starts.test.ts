@@ -148,7 +148,7 @@ test.each([
        message.order.start.share.path = '/nothing'
        super.postMessage(message, ports)
      }`,
-    'SQLiteError: unable to open database file',
+    'AppError: /nothing cannot be opened: let this user read and write it and the files beside it.',
   ],
 ])('a thread that %s ends the server with exit code 3, and the log says which', async (_, fault, reason) => {
   using folder = makeFolder()
