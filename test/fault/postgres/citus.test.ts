@@ -1,5 +1,9 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
+import type { Store } from '../../../src/domain/store.ts'
+import type { UserId } from '../../../src/domain/token.ts'
+import { openStore } from '../../../src/store/open.ts'
+import { createUser } from '../../store/fixtures.ts'
 import { IS_LONG } from '../../support/long.ts'
 import { administer } from '../../support/postgres.ts'
 import { runProgram } from '../../support/program.ts'
@@ -45,6 +49,39 @@ test.skipIf(!IS_LONG || lacks(CITUS))(
     expect(stderr).toMatch(/^ [1-9]\d+ pass$/m)
     // No test has made a database that is not distributed.
     expect(await databases()).toEqual(before)
+  },
+  ROUNDS_TIMEOUT_MS,
+)
+
+test.skipIf(!IS_LONG || lacks(CITUS))(
+  'puts and deletes of three servers end in no deadlock on Citus, which locks its shards, too',
+  async () => {
+    using citus = await startCitus()
+    const open = () => openStore(citus.urls[0] ?? '', () => {}, { isServer: true })
+    const stores = await Promise.all([open(), open(), open()])
+    const [store] = stores
+    const users: UserId[] = []
+    for (const name of 'abcdefgh') users.push(await createUser(store, name))
+    const plant = { id: 1n, name: 'Fern' }
+    const results = new Set<unknown>()
+    const writeAll = async (each: Store, index: number) => {
+      // A put of few users has a lock of some shards, and waits for those of the others.
+      for (let round = 0; round < 60; round++) {
+        const isPut = (index + round) % 2 === 0
+        const first = (index + round) % 6
+        const write = (user: UserId): Promise<unknown> =>
+          isPut ? each.putPlant(user, plant) : each.deletePlant(user, plant.id)
+        const settled = await Promise.allSettled(users.slice(first, first + 3).map(write))
+        for (const each of settled) if (each.status === 'fulfilled') results.add(each.value)
+      }
+    }
+
+    await Promise.all(stores.map(writeAll))
+
+    // Plants were made, replaced and deleted.
+    expect(results).toEqual(new Set([true, false, undefined]))
+    expect(citus.deadlocks()).toEqual([])
+    for (const each of stores) await each.close()
   },
   ROUNDS_TIMEOUT_MS,
 )

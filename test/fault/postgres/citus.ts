@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openStore } from '../../../src/store/open.ts'
 import { administer, urlOf } from '../../support/postgres.ts'
@@ -56,6 +56,8 @@ export async function startCitus() {
       const found = await Promise.all(workers.map((each) => query(each.url, 'select 1 from pg_prepared_xacts')))
       return found.flat().length === 0
     },
+    /** What the coordinator has logged of transactions that were ended because of a deadlock. */
+    deadlocks: () => readFileSync(join(coordinator.data, 'log'), 'utf8').match(/^.*ERROR: .*deadlock.*$/gm) ?? [],
     [Symbol.dispose]: () => started.dispose(),
   }
 }

@@ -73,19 +73,24 @@ const insertFrom = (source: string): string => `
     on conflict (user_id, id) do nothing`
 
 /**
+ * The gate, once a statement has locked the users in one order. No order is certain in which an update or delete locks its rows.
+ * After this lock, no other such statement writes plants of these users. On Citus it also comes before the locks of shards.
+ */
+const READY = `locked as (
+    select id from plantstore.users where id = any($3::int8[]) order by id for no key update
+  ), ready as (
+    select gate.id from gate cross join (select count(*) from locked) as locks
+  )`
+
+/**
  * The statements that write a group. One returns no row if the gate is closed: then nothing was written.
  *
- * The second makes plants, and then replaces those that it did not make. No order is certain in which an update locks its rows.
- * So it first locks the users, in one order: then no other such statement replaces plants of theirs.
+ * The second makes plants, and then replaces those that it did not make.
  */
 const GROUP_STATEMENTS = {
   create: groupStatement(`done as (${insertFrom('gate cross join wanted')}
     returning user_id, id, false as is_replaced)`),
-  put: groupStatement(`locked as (
-    select id from plantstore.users where id = any($3::int8[]) order by id for no key update
-  ), ready as (
-    select gate.id from gate cross join (select count(*) from locked) as locks
-  ), made as (${insertFrom('ready cross join wanted')}
+  put: groupStatement(`${READY}, made as (${insertFrom('ready cross join wanted')}
     returning user_id, id
   ), replaced as (
     update plantstore.plants set ${PLANT_FIELDS.map((field) => `${field} = wanted.${field}`).join(', ')}
@@ -95,8 +100,8 @@ const GROUP_STATEMENTS = {
   ), done as (
     select user_id, id, false as is_replaced from made union all select user_id, id, true from replaced
   )`),
-  delete: groupStatement(`done as (
-    delete from plantstore.plants using gate, wanted where ${IS_FOUND}
+  delete: groupStatement(`${READY}, done as (
+    delete from plantstore.plants using ready, wanted where ${IS_FOUND}
     returning plants.user_id, plants.id, false as is_replaced)`),
 } as const
 
