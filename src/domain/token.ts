@@ -62,11 +62,12 @@ export interface Token {
 /**
  * The accepted token of a request. The server changes `lastUsedAtMs` at once when the token is used, and stores it later. A JWT
  * of an identity provider is not stored: it has no id but a subject, and may have no scope. Its user is `NOBODY` before the
- * first plant.
+ * first plant. It is verified again at `expiresAtMs`, and `claimedExpiresAtMs` is its own end.
  */
 export interface Caller extends Pick<Token, 'userId' | 'userName' | 'expiresAtMs' | 'userBlockedAtMs'> {
   readonly id?: TokenId
   readonly subject?: string
+  readonly claimedExpiresAtMs?: number
   readonly scope: Scope | undefined
   readonly revokedAtMs?: Token['revokedAtMs']
   lastUsedAtMs?: Token['lastUsedAtMs']

@@ -1,6 +1,7 @@
 import { Elysia, type InternalRoute, NotFoundError } from 'elysia'
 import { AppError } from '../domain/error.ts'
 import { errorResponse } from './answers.ts'
+import { api } from './api.ts'
 import { createTokenCache } from './authentication.ts'
 import { shareWith } from './cors.ts'
 import { challengeJwts, resourceMetadata } from './jwt/resource.ts'
@@ -8,7 +9,6 @@ import { answerCachedLists, createListCache } from './lists/list-cache.ts'
 import { answerError, observe } from './observe.ts'
 import type { AppOptions, Services } from './options.ts'
 import { pages } from './page/routes.ts'
-import { plants } from './plants.ts'
 import { probes } from './probes.ts'
 import { limitRate } from './rate-limit.ts'
 import { contextOf, OTHER_OPERATION } from './request-context.ts'
@@ -47,7 +47,7 @@ export type App = ReturnType<typeof routes>
 
 /** The Elysia app: all routes, and the hooks before them in their order. */
 export function routes(services: Services) {
-  const api = plants(services)
+  const described = api(services)
   const app = new Elysia({
     // A short Host would otherwise shift the path: one route would be taken for another.
     handler: { standardHostname: false },
@@ -68,8 +68,8 @@ export function routes(services: Services) {
       const method = request.method === 'HEAD' ? 'GET' : request.method
       contextOf(request).operation = operations.get(`${method} ${route}`) ?? OTHER_OPERATION
     })
-    .use(api)
-    .use(pages(api, services))
+    .use(described)
+    .use(pages(described, services))
     .use(probes(services))
     .use(resourceMetadata(services))
   const declared: readonly InternalRoute[] = app.routes

@@ -11,9 +11,9 @@ import { contextOf } from './request-context.ts'
 const NOWHERE = '\uD800'
 
 /**
- * Gives every route behind it its `caller`, the accepted token, and its `context`. Rejects with `token_missing`, `token_invalid`
- * or `rate_exceeded`, before anything else of the request is checked. A route with `writes: true` refuses tokens of scope `read`,
- * in a `transform`, because Elysia runs the schemas of path and query before any later hook. The bearer plugin is
+ * Gives every route behind it its `caller`, the accepted token, with its `scope`, and its `context`. Rejects with `token_missing`,
+ * `token_invalid` or `rate_exceeded`, before anything else of the request is checked. A route with `writes: true` refuses tokens of
+ * scope `read`, in a `transform`, because Elysia runs the schemas of path and query before any later hook. The bearer plugin is
  * case-sensitive and takes `Bearerfoo`, so the header is checked and rewritten before it.
  */
 export const authentication = ({ tokens, countRequest }: Services) =>
@@ -27,10 +27,12 @@ export const authentication = ({ tokens, countRequest }: Services) =>
     .derive({ as: 'scoped' }, async ({ bearer = '', request }) => {
       const context = contextOf(request)
       // The search for a cached list may have found it before.
-      context.caller ??= tokens.get(bearer) ?? (await tokens.read(bearer))
-      if (countRequest !== undefined) await countRequest(context.caller)
-      if (context.caller.scope === undefined) throw new AppError('scope_insufficient', { message: NO_SCOPE })
-      return { caller: context.caller, context }
+      const caller = context.caller ?? tokens.get(bearer) ?? (await tokens.read(bearer))
+      context.caller = caller
+      if (countRequest !== undefined) await countRequest(caller)
+      const { scope } = caller
+      if (scope === undefined) throw new AppError('scope_insufficient', { message: NO_SCOPE })
+      return { caller, scope, context }
     })
     .macro({ writes: { transform: requireWrite } })
 

@@ -27,6 +27,9 @@ test.each(SOCKET_TRANSPORTS)('a client of @elysiajs/eden has the types of the ro
   const stored: { readonly name: string; readonly tag?: string } | undefined = put.data || undefined
   const isRefused = put.error?.status === 412
   const deleted = await client.plants({ id: '7' }).delete()
+  const told = await client.token.get()
+  const token: { readonly user: string; readonly scope: 'read' | 'write'; readonly expires?: string } | undefined =
+    told.data || undefined
   // @ts-expect-error no list answers 404
   const isNotFound = refused.error?.status === 404
   // @ts-expect-error a put answers no 409
@@ -46,6 +49,7 @@ test.each(SOCKET_TRANSPORTS)('a client of @elysiajs/eden has the types of the ro
     isRefused,
     isConflict,
     deleted: deleted.status,
+    token,
   }).toEqual({
     plants: [],
     plant: '7',
@@ -56,6 +60,7 @@ test.each(SOCKET_TRANSPORTS)('a client of @elysiajs/eden has the types of the ro
     isRefused: false,
     isConflict: false,
     deleted: 204,
+    token: { user: 'me', scope: 'write' },
   })
   expect([unsent, unput]).toBeArrayOfSize(2)
 })

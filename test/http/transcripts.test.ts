@@ -61,7 +61,12 @@ function asPut(request: string): string {
   return request.replace('> POST /plants', `> PUT /plants/${id}`)
 }
 
-/** A write token of user `me` and of user `you`, a read token of `me`, and tokens that give no access. `nobody` has none. */
+const YEAR_10000_MS = Date.parse('9999-12-31T23:59:59.999Z') + 1
+
+/**
+ * A write token of user `me`, a read token of `me`, write tokens of user `you` with and without an end, and tokens that give no access.
+ * `nobody` has none.
+ */
 async function tokensOf({ store, token: me, createToken }: Service): Promise<Map<string, string>> {
   const tokens = {
     reader: await createToken({ scope: 'read' }),
@@ -69,6 +74,8 @@ async function tokensOf({ store, token: me, createToken }: Service): Promise<Map
     expired: await createToken({ expiresAtMs: Date.now() - 1 }),
     revoked: await createToken(),
     blocked: await createToken({ user: 'blocked', scope: 'read' }),
+    ending: await createToken({ user: 'you', expiresAtMs: YEAR_10000_MS - 1 }),
+    lasting: await createToken({ user: 'you', expiresAtMs: YEAR_10000_MS }),
   }
   await store.revokeTokens({ id: tokens.revoked.id }, Date.now())
   await store.setUserBlock('blocked', Date.now())

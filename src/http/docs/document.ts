@@ -3,8 +3,8 @@ import { type AnyElysia, Elysia } from 'elysia'
 import type { OpenAPIV3 } from 'openapi-types'
 import { TOKEN_PREFIX } from '../../domain/token.ts'
 import { JSON_TYPE } from '../answers.ts'
+import { api } from '../api.ts'
 import type { AppOptions, Services } from '../options.ts'
-import { plants } from '../plants.ts'
 import { ref } from './operation.ts'
 
 /** Where the plugin serves the document within this module. */
@@ -14,8 +14,8 @@ const PATH = '/openapi.json'
  * The OpenAPI document of the routes of the API, as JSON. Corrects what the plugin writes: three media types for each body, no
  * description of the body of a request, copies of models instead of references to them, and names that Elysia gave to models.
  */
-export async function documentText(api: AnyElysia, options: DocumentOptions): Promise<string> {
-  const app = new Elysia().use(swagger({ specPath: PATH, documentation: documentation(options) })).use(api)
+export async function documentText(routes: AnyElysia, options: DocumentOptions): Promise<string> {
+  const app = new Elysia().use(swagger({ specPath: PATH, documentation: documentation(options) })).use(routes)
   const response = await app.fetch(new Request(`http://localhost${PATH}`))
   const document: OpenAPIV3.Document = JSON.parse(await response.text())
   return JSON.stringify(document, (key, value) => {
@@ -34,13 +34,13 @@ interface DocumentOptions extends Pick<AppOptions, 'page' | 'provider'> {
 /** The OpenAPI document that a server with this public URL serves, made without a server. */
 export const openApiDocument = async (publicUrl: string | undefined): Promise<OpenAPIV3.Document> =>
   // No request comes to these routes: they only describe themselves.
-  JSON.parse(await documentText(plants({} as Services), { publicUrl, page: true, provider: undefined }))
+  JSON.parse(await documentText(api({} as Services), { publicUrl, page: true, provider: undefined }))
 
 /** The version of the interface, for which clients are made. The executable has another version. */
 const INTERFACE_VERSION = '1.0.0'
 
 const DESCRIPTION =
-  "Stores plants. Every operation needs a bearer token and concerns only the plants of that token's user. A success means that the change is on disk, unless the operator has chosen that a loss of power may take the latest ones."
+  'Stores plants. Every operation needs a bearer token and concerns only that token, or the plants of its user. A success means that the change is on disk, unless the operator has chosen that a loss of power may take the latest ones.'
 
 /** Without `--public-url` the link is relative to /docs, so that it also leads to the page behind a prefix. */
 const pageLink = (publicUrl = '.') =>
@@ -58,7 +58,10 @@ const documentation = ({ publicUrl, page, provider }: DocumentOptions) => ({
   // Without `--public-url`, clients resolve every path against the address of the document.
   servers: [{ url: publicUrl ?? '/' }],
   security: [{ bearerAuth: [] }, ...(provider === undefined ? [] : [{ openIdConnect: [] }])],
-  tags: [{ name: 'plants', description: 'The plants of the calling user' }],
+  tags: [
+    { name: 'plants', description: 'The plants of the calling user' },
+    { name: 'token', description: 'The token of the request' },
+  ],
   components: {
     headers: HEADERS,
     securitySchemes: {

@@ -25,6 +25,8 @@ interface Success extends Pick<OpenAPIV3.ResponseObject, 'description' | 'links'
 
 interface Operation<Successes, Kind> {
   readonly operationId: string
+  /** The group of the document that has it: `plants` by default. */
+  readonly tag?: string
   readonly summary: string
   readonly description: string
   readonly successes: Successes
@@ -45,6 +47,7 @@ type Answers<Successes extends Readonly<Record<number, Success>>, Kind extends H
 
 /** What a route says of its operation: the types of its answers, and its part of the OpenAPI document. */
 export function operation<const Successes extends Readonly<Record<number, Success>>, const Kind extends HttpErrorKind>({
+  tag = 'plants',
   successes,
   errors,
   ...texts
@@ -59,7 +62,7 @@ export function operation<const Successes extends Readonly<Record<number, Succes
   // Only for types. Elysia would compile a check for each status at the first request to a route, in 2 to 3 ms, and never run
   // it: all answers are a `Response`.
   const response = {} as Answers<Successes, Kind>
-  return { response, detail: { ...texts, tags: ['plants'], responses } }
+  return { response, detail: { ...texts, tags: [tag], responses } }
 }
 
 function errorAnswer(status: number, kinds: readonly HttpErrorKind[]): OpenAPIV3.ResponseObject {

@@ -44,7 +44,9 @@ export function identityProvider(
     // In the digest, all unpaired surrogates would be one character.
     if (typeof sub !== 'string' || sub === '' || !sub.isWellFormed()) throw new Error('it has no subject')
     const expiresAtMs = Math.min((exp + LEEWAY_S) * 1000, atMs + VERIFIED_FOR_MS)
-    return { userName: providerUserName(issuer, sub), subject: sub, scope: scopeOf(payload, defaultScope), expiresAtMs }
+    const userName = providerUserName(issuer, sub)
+    const scope = scopeOf(payload, defaultScope)
+    return { userName, subject: sub, scope, expiresAtMs, claimedExpiresAtMs: exp * 1000 }
   }
   const refuse = (error: unknown): never => {
     if (error instanceof AppError) throw error

@@ -3,7 +3,7 @@
 import json
 import sys
 
-from plantstore_openapi import ApiClient, ApiException, Configuration, Error, NewPlant, Plant, PlantsApi
+from plantstore_openapi import ApiClient, ApiException, Configuration, Error, NewPlant, Plant, PlantsApi, TokenApi
 from pydantic import ValidationError
 
 url, token, read_id, *ids = sys.argv[1:]
@@ -78,6 +78,7 @@ print(
             "deleted": delete(ids[0]),
             "deletedAgain": delete(ids[0]),
             "made": put(ids[0]),
+            "token": describe(TokenApi(api.api_client).get_token_with_http_info),
             "stranger": list_as(api_of(url, "nobody")),
             "elsewhere": list_as(api_of(f"{url}/elsewhere", token)),
         }

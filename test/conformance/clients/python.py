@@ -5,6 +5,7 @@ import sys
 
 from plantstore_client import AuthenticatedClient
 from plantstore_client.api.plants import create_plant, delete_plant, get_plant, list_plants, put_plant
+from plantstore_client.api.token import get_token
 from plantstore_client.models import Error, GetPlantInclude, NewPlant, Plant
 
 url, token, read_id, *ids = sys.argv[1:]
@@ -65,6 +66,7 @@ print(
             "deleted": delete(ids[0]),
             "deletedAgain": delete(ids[0]),
             "made": put(ids[0]),
+            "token": describe(get_token.sync_detailed(client=client)),
             "stranger": list_as(AuthenticatedClient(base_url=url, token="nobody")),
             "elsewhere": list_as(AuthenticatedClient(base_url=f"{url}/elsewhere", token=token)),
         }

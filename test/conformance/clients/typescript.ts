@@ -43,6 +43,7 @@ console.log(
     deleted: await remove(first),
     deletedAgain: await remove(first),
     made: await put(first),
+    token: describe(await client.GET('/token')),
     stranger: describe(await clientOf(url, 'nobody').GET('/plants')),
     elsewhere: describe(await clientOf(`${url}/elsewhere`, token).GET('/plants')),
   }),

@@ -102,6 +102,7 @@ func main() {
 		"deleted":      remove(),
 		"deletedAgain": remove(),
 		"made":         put(plants.PutPlantParams{}),
+		"token":        describe(client.GetTokenWithResponse(ctx)),
 		"stranger":     listAs(clientOf(url, "nobody"), plants.ListPlantsParams{}),
 		"elsewhere":    listAs(clientOf(url+"/elsewhere", token), plants.ListPlantsParams{}),
 	}

@@ -27,6 +27,8 @@ const codeOf = async (answer: Promise<{ readonly status: number; readonly body: 
   return body?.error ?? status
 }
 
+const isoOf = (seconds: number): string => new Date(seconds * 1000).toISOString()
+
 /** The codes or statuses of a list and of a create that this token asks for. */
 async function accessOf(service: Service, token: string): Promise<readonly number[]> {
   return [
@@ -114,6 +116,46 @@ describe.each(TRANSPORTS)('a JWT, $name', (transport) => {
     expect(nothing.body.message).toBe(
       'This token may do nothing here: get one with the scope plants:read or plants:write.',
     )
+  })
+
+  test('is told its subject, what it may do, and its own end, also between that and the leeway', async () => {
+    await using service = await startBoth(transport)
+    const { issuer } = service
+    const nowS = Math.floor(Date.now() / 1000)
+    const told = async (claims: JWTPayload) =>
+      (await service.request('GET', '/token', { token: await issuer.token(claims) })).body
+    const claims: readonly [JWTPayload, object][] = [
+      [
+        { sub: 'ada', exp: nowS + 3600.0019 },
+        { user: 'ada', scope: 'write', expires: isoOf(nowS + 3600.001) },
+      ],
+      [
+        { sub: 'ada', exp: nowS - 5, scope: 'plants:read' },
+        { user: 'ada', scope: 'read', expires: isoOf(nowS - 5) },
+      ],
+      [
+        { sub: 'x\n"', exp: 253402300799 },
+        { user: 'x\n"', scope: 'write', expires: '9999-12-31T23:59:59.000Z' },
+      ],
+      [
+        { sub: 'x', exp: 253402300800 },
+        { user: 'x', scope: 'write' },
+      ],
+      [
+        { sub: 'x', exp: 1e300 },
+        { user: 'x', scope: 'write' },
+      ],
+    ]
+
+    for (const [others, body] of claims) expect([others, await told(others)]).toEqual([others, body])
+    expect(await told({ scope: 'email' })).toMatchObject({ error: 40301 })
+    const token = await issuer.token({ exp: nowS + 3600 })
+    await service.create({ id: 1, name: 'Fern' }, { token })
+    // The second time it is cached.
+    for (const _ of [1, 2]) {
+      const { body } = await service.request('GET', '/token', { token })
+      expect(body).toEqual({ user: 'ada', scope: 'write', expires: isoOf(nowS + 3600) })
+    }
   })
 
   test('without a scope may do what --jwt-default-scope says, and one with other scopes nothing', async () => {
