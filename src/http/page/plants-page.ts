@@ -6,13 +6,14 @@ const STYLE = bundle('page.css')
 const SCRIPT = bundle('main.tsx')
 
 /** Makes the page on which users see and tend their plants. It uses only the public API. */
-export async function makePlantsPage(hasDocs: boolean): Promise<HtmlPage> {
+export async function makePlantsPage(hasDocs: boolean, takesJwts: boolean): Promise<HtmlPage> {
   const fields = NEW_PLANT_FIELDS.map((field) => (isOptional(field) ? `${field}?` : field)).join(' ')
   const help = hasDocs ? '<link rel="help" href="docs">' : ''
+  const jwt = takesJwts ? '<meta name="jwt" content="yes">' : ''
   const withoutScripts = hasDocs ? '<noscript><a href="docs">How to use the API</a></noscript>' : ''
   return makePage({
     files: { 'page.css': STYLE, 'page.js': SCRIPT },
-    head: `<meta name="fields" content="${fields}">${help}`,
+    head: `<meta name="fields" content="${fields}">${help}${jwt}`,
     body: `<p class="state">The page is on its way. If it does not come, load it again.</p>${withoutScripts}`,
     // The style has small images in it.
     policy: ["style-src 'self'", "img-src 'self' data:", "connect-src 'self'"],

@@ -13,8 +13,8 @@ type PageOptions = Pick<AppOptions, 'page' | 'docs' | 'publicUrl' | 'provider'>
  * does not wait for that.
  */
 export function pages(api: AnyElysia, { docs: servesDocs, ...options }: PageOptions) {
-  const { page: servesPage, publicUrl } = options
-  const page = once(async () => (await import('./plants-page.ts')).makePlantsPage(servesDocs))
+  const { page: servesPage, publicUrl, provider } = options
+  const page = once(async () => (await import('./plants-page.ts')).makePlantsPage(servesDocs, provider !== undefined))
   const docs = once(async () => (await import('../docs/page.ts')).makeDocsPage(publicUrl))
   const document = once(async () => (await import('../docs/document.ts')).documentText(api, options))
   const served = [...(servesPage ? [page] : []), ...(servesDocs ? [docs] : [])]

@@ -1,4 +1,5 @@
 import { describe, expect } from 'bun:test'
+import { AUDIENCE, startIssuer } from '../../support/issuer.ts'
 import { until } from '../../support/until.ts'
 import { pageTests, uiOf, urlOf } from '../support/page.ts'
 import { startProxy } from '../support/proxy.ts'
@@ -112,7 +113,7 @@ describe('the way to the page', () => {
     script.resolve()
     await ui.button('Sign in').waitFor()
     const left = await page.getByText(words).count()
-    const slow = await ui.hold('DELETE', '/plants/none')
+    const slow = await ui.hold('GET', '/token')
     await ui.signIn(service.token)
     await slow.begun
     await ui.told('Signing in…')
@@ -129,12 +130,89 @@ describe('the way to the page', () => {
     expect(new URL(bare.url()).pathname).toBe('/openapi.json')
   })
 
+  testPage('names the user, says read only, and announces the end of the token twice', async (begin) => {
+    const { service, page, errors, ui } = await begin({ isClosed: true })
+    const MINUTE_MS = 60_000
+    const ending = page.getByRole('alert').getByText('This token ends')
+    const seen: unknown[] = []
+    // The clock of the browser is wrong by hours.
+    await page.clock.install({ time: Date.now() + 300 * MINUTE_MS })
+    for (const [scope, minutes] of [
+      ['write', undefined],
+      ['read', 62],
+      ['write', 59],
+      ['write', 4],
+    ] as const) {
+      const end = minutes === undefined ? {} : { expiresAtMs: Date.now() + minutes * MINUTE_MS }
+      const { text } = await service.createToken({ user: `user ${minutes}`, scope, ...end })
+      await ui.visit(service, text)
+      const announced: (string | undefined)[] = []
+      const look = async () => {
+        await ui.see(/^You have no plants yet/)
+        const text = (await ending.allTextContents())[0]
+        announced.push(/within .*(?=, at )/.exec(text ?? '')?.[0])
+        if (text !== undefined) await ui.click('Close')
+      }
+      await look()
+      for (const forth of minutes === 62 ? [3, 50, 5] : []) {
+        await page.clock.runFor(forth * MINUTE_MS)
+        await look()
+      }
+      seen.push([await page.locator('header .user').textContent(), ...announced])
+      await ui.click('Sign out')
+      await ui.button('Sign in').waitFor()
+    }
+    const asked = await until('all sign-ins are in the log', () => {
+      const lines = service.logLines().filter(({ path }) => path === '/token')
+      return lines.length === 4 && lines.map(({ operation, status }) => `${operation} ${status}`)
+    })
+
+    const hour = 'within the hour'
+    expect(seen).toEqual([
+      ['user undefined', undefined],
+      ['user 62, read only', undefined, hour, undefined, 'within five minutes'],
+      ['user 59', hour],
+      ['user 4', 'within five minutes'],
+    ])
+    expect([new Set(asked), errors]).toEqual([new Set(['getToken 200']), []])
+  })
+
+  testPage('takes a JWT if the server does, and lets a password manager keep any token by a name', async (begin) => {
+    await using issuer = await startIssuer()
+    const screen = { viewport: { width: 375, height: 812 } }
+    const jwt = { issuer: issuer.issuer, audience: AUDIENCE }
+    const { service, page, ui } = await begin({ jwt, screen, isClosed: true })
+    const sub = 'ada '.repeat(200)
+    const token = page.getByLabel('Access token')
+    const attributes = () =>
+      page.evaluate<readonly unknown[]>(
+        `[...document.querySelectorAll('.sign-in input:not([type=checkbox])')].map((each) => [each.name, each.type, each.autocomplete])`,
+      )
+
+    await page.goto(urlOf(service))
+    await ui.see(/begins with eyJ/)
+    await token.fill('secret')
+    const hidden = await attributes()
+    await ui.click('Show the token')
+    const shown = await attributes()
+    await ui.signIn(await issuer.token({ scope: 'email' }))
+    await ui.see('This token may not do that. To see plants, sign in with one that may read')
+    await ui.signIn(await issuer.token({ sub, scope: 'plants:read' }))
+    await ui.see('You have no plants yet.')
+
+    const name = ['name', 'text', 'username']
+    expect(hidden).toEqual([name, ['token', 'password', 'current-password']])
+    expect(shown).toEqual([name, ['token', 'text', 'current-password']])
+    expect(await page.locator('header .user').textContent()).toBe(`${sub}, read only`)
+    expect(await ui.scrollWidth()).toBe(375)
+  })
+
   testPage('forgets a sign-in that still waits once another token signs in', async (begin) => {
     const { service, page, ui } = await begin({ plants: ['Fern'], isClosed: true })
     const { text: other } = await service.createToken({ user: 'other' })
     await service.create({ id: 1, name: 'Ivy' }, { token: other })
     const held = Promise.withResolvers<void>()
-    await page.route('**/plants/none', async (route) => {
+    await page.route('**/token', async (route) => {
       if (route.request().headers().authorization === `Bearer ${service.token}`) await held.promise
       await route.continue()
     })
@@ -142,7 +220,7 @@ describe('the way to the page', () => {
     await ui.visit(service)
     await ui.signIn(other)
     await ui.see('Ivy')
-    const late = page.waitForResponse((response) => response.url().endsWith('/plants/none'))
+    const late = page.waitForResponse((response) => response.url().endsWith('/token'))
     held.resolve()
     await (await late).finished()
     await ui.deletes(1, '“Ivy”')

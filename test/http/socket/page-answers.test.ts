@@ -54,7 +54,7 @@ describe('answers on the way to the page', () => {
     await page.goto(urlOf(proxy))
     await acts(
       ['a login page'],
-      '/plants/none',
+      '/token',
       () => ui.signIn(service.token),
       () => ui.row(1).waitFor(),
     )
@@ -79,7 +79,7 @@ describe('answers on the way to the page', () => {
     )
 
     expect(seen).toEqual([
-      ['a login page', '/plants/none', 'Signing in…'],
+      ['a login page', '/token', 'Signing in…'],
       ...['/plants', '/plants/1', '/plants'].flatMap((path) => all.map((lie) => [lie, path, ''])),
     ])
     expect(await said()).toEqual([])

@@ -2,8 +2,7 @@ import type { Plant } from './fields.ts'
 
 /** The error codes that the page treats in a way of their own. */
 export const CODES = {
-  ...{ idInvalid: 40004, tokenInvalid: 40102, readOnly: 40301 },
-  ...{ notFound: 40402, exists: 40901, changed: 41201 },
+  ...{ tokenInvalid: 40102, notFound: 40402, exists: 40901, changed: 41201 },
   // Nobody has answered, as a proxy says it, or something between did so.
   ...{ noAnswer: 50200, foreign: 51100 },
   // The user has given up a change: it is not known whether it is done, or a look has shown that it is not.
@@ -27,6 +26,8 @@ export interface Answer {
   readonly message: string
   /** The plants of a success. */
   readonly plants: readonly Plant[]
+  /** What a success says of the token. */
+  readonly token?: { readonly user: string; readonly scope: 'read' | 'write'; readonly expires?: string }
   readonly headers: Headers
 }
 
@@ -41,6 +42,8 @@ export function readAnswer(method: string, path: string, { status, headers }: Re
   const { error, message } = json ?? {}
   if (Number.isInteger(error) && Math.floor(error / 100) === status && typeof message === 'string')
     return { ...answer, error, message }
+  if (path === 'token' && status === 200 && typeof json?.user === 'string' && /^(read|write)$/.test(json.scope))
+    return { ...answer, token: json }
   const plants: readonly Partial<Plant>[] = [json].flat()
   const isPlant = (each: Partial<Plant>): each is Plant =>
     typeof each?.name === 'string' && (method !== 'GET' || typeof each.id === 'string')

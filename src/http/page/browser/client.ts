@@ -125,10 +125,11 @@ export function settle(isGone: (plant: Plant) => boolean): void {
 /** The SHA-256 of the token, or of nothing. */
 export const tokenHash = () => hashOf(token)
 
-/** Whether the token may write. The server refuses this request for its token, then for its scope, then for its id. */
-export async function mayWrite(): Promise<boolean> {
-  const { error } = await send('DELETE', 'plants/none', { expected: [CODES.idInvalid, CODES.readOnly] })
-  return error === CODES.idInvalid
+/** What the server says of the token, and when the token ends by the clock of this browser: `NaN` without an end. */
+export async function getToken() {
+  const { token: { user = '', scope, expires = '' } = {}, headers } = await send('GET', 'token')
+  const serverMs = Date.parse(headers.get('date') ?? '') || Date.now()
+  return { user, canWrite: scope === 'write', endsAtMs: Date.now() + Date.parse(expires) - serverMs }
 }
 
 /** A page of a list, and the query of the next one. The server gives it relative to the list. */

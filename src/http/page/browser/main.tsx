@@ -19,7 +19,7 @@ const docs = document.querySelector<HTMLLinkElement>('link[rel=help]')
 
 /** The page: the form for a token, or the plants of its user. */
 function App() {
-  const [{ canWrite, isReturning }, draw] = useState(state)
+  const [{ canWrite, isReturning, user }, draw] = useState(state)
   useEffect(() => {
     start(draw)
     returnToSession()
@@ -34,6 +34,12 @@ function App() {
         <Picture />
         <h1>Plant Store</h1>
         {docs && <a href={docs.href}>API</a>}
+        {isSignedIn && (
+          <span class="user">
+            <bdi>{user}</bdi>
+            {!canWrite && ', read only'}
+          </span>
+        )}
         {(isSignedIn || isReturning) && <Button text="Sign out" kind="quiet" onClick={signOut} />}
       </header>
       <main tabIndex={-1}>

@@ -6,7 +6,8 @@ const SENTENCES: Readonly<Record<number, (detail: string) => string>> = {
   40004: () => 'No plant can have this id.',
   40102: () =>
     'The server does not accept this token. Check that you have copied all of it. If it has ended, ask the operator of this server for a new one.',
-  40301: () => 'This token may only read. To change plants, sign in with a token that may write.',
+  40301: () =>
+    'This token may not do that. To see plants, sign in with one that may read; to change them, with one that may write.',
   40302: () => 'You have as many plants as this server allows. Delete one, then add this one.',
   40402: () => 'You have no plant with this id.',
   40901: (stored) => `You have a plant with this id already${stored && `, ${stored}`}.`,

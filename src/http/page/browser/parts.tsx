@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { restore } from './changes.ts'
 import { endPause } from './client.ts'
 import { FIELD_NAMES, type Plant, titleOf } from './fields.ts'
-import { type State, state } from './state.ts'
+import { type State, set, state } from './state.ts'
 
 interface ButtonProps {
   readonly text: string
@@ -28,6 +28,11 @@ export const Notices = () => (
     {state.undo.length > 0 && (
       <p>
         <Button text="Undo" onClick={() => restore(state.undo)} />
+      </p>
+    )}
+    {state.ending && (
+      <p>
+        <span role="alert">{state.ending}</span> <Button text="Close" onClick={() => set({ ending: '' })} />
       </p>
     )}
     {state.job && (

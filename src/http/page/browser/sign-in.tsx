@@ -1,7 +1,8 @@
+import { useState } from 'preact/hooks'
 import { parseAddress } from './address.ts'
-import { connect, endSession, getPlant, mayWrite, Refusal, refusalIn, tokenHash } from './client.ts'
+import { connect, endSession, getPlant, getToken, Refusal, refusalIn, tokenHash } from './client.ts'
 import { countOf } from './messages.ts'
-import { Picture } from './parts.tsx'
+import { Button, Picture } from './parts.tsx'
 import { go, set, state } from './state.ts'
 import { BROWSER_TOKEN, forgetToken, hashOf, KEPT, type Kept, TAB_TOKEN } from './storage.ts'
 
@@ -9,8 +10,9 @@ import { BROWSER_TOKEN, forgetToken, hashOf, KEPT, type Kept, TAB_TOKEN } from '
 async function signIn(token: string, slot: typeof TAB_TOKEN): Promise<void> {
   connect(token)
   set({ problem: '', notice: 'Signing in…' })
-  const canWrite = await mayWrite().catch(refusalIn)
-  if (canWrite instanceof Refusal) return set({ problem: canWrite.message, notice: '', isReturning: false })
+  const found = await getToken().catch(refusalIn)
+  if (found instanceof Refusal) return set({ problem: found.message, notice: '', isReturning: false })
+  const { user, canWrite, endsAtMs } = found
   const kept = KEPT.read()
   const isOwn = kept?.owner === hashOf(token)
   if (!isOwn) KEPT.clear()
@@ -20,9 +22,30 @@ async function signIn(token: string, slot: typeof TAB_TOKEN): Promise<void> {
     slot.write(token) ? '' : 'This browser keeps nothing of this page: after a reload, sign in again.',
   ]
   const { deleted = [], maybeDeleted = [] } = isOwn ? kept : {}
-  set({ canWrite, deleted, maybeDeleted, notice: notice.join(' ').trim(), isReturning: false })
+  set({ user, canWrite, deleted, maybeDeleted, notice: notice.join(' ').trim(), isReturning: false })
+  watchEnd(endsAtMs)
   // Each is deleted if it is gone.
   for (const { id } of maybeDeleted) void getPlant(id).catch(refusalIn)
+}
+
+const LOOK_EVERY_MS = 5000
+let watching = 0
+
+/** Announces the end of the token twice. It looks at the clock, because no timer counts while a computer sleeps. */
+function watchEnd(endsAtMs: number): void {
+  let [announced, due] = ['', '']
+  const look = () => {
+    if (state.canWrite === undefined) return clearInterval(watching)
+    const leftMs = endsAtMs - Date.now()
+    if (leftMs < 3_600_000) due = leftMs < 300_000 ? 'five minutes' : 'the hour'
+    if (due === announced) return
+    announced = due
+    const time = new Date(endsAtMs).toLocaleTimeString([], { timeStyle: 'short' })
+    set({ ending: `This token ends within ${due}, at ${time}. To go on after that, have another token ready.` })
+  }
+  clearInterval(watching)
+  watching = setInterval(look, LOOK_EVERY_MS)
+  look()
 }
 
 /** What to tell when plants that were deleted in this tab are forgotten. */
@@ -71,37 +94,50 @@ function submit(event: SubmitEvent & { readonly currentTarget: HTMLFormElement }
   void signIn(token, values.has('keep') ? BROWSER_TOKEN : TAB_TOKEN)
 }
 
-/** The form for a token, which is never shown. It says what this page is, and how to get a token. */
-export const SignIn = () => (
-  <form class="sign-in" onSubmit={submit}>
-    <Picture />
-    <h2>Your plants, in one place</h2>
-    <p>Plant Store keeps a list of plants for you. Sign in with your access token to see it and to change it.</p>
-    <label for="token">Access token</label>
-    <input
-      {...{ id: 'token', name: 'token', type: 'password', placeholder: 'plst_…', autocomplete: 'off' }}
-      required
-      autofocus
-      aria-invalid={state.problem !== '' || undefined}
-      aria-describedby="token-problem token-help"
-    />
-    <p id="token-problem" role="alert">
-      {state.problem}
-    </p>
-    <label>
-      <input name="keep" type="checkbox" /> Stay signed in on this browser
-    </label>
-    <button type="submit" class="primary">
-      Sign in
-    </button>
-    <small id="token-help">
-      A token begins with <code>plst_</code> and has 54 characters. The operator of this server makes one with{' '}
-      <code>plantstore token create --user NAME</code>.
-    </small>
-    <small>
-      Without the tick, only this tab is signed in. With it, all tabs of this browser are, also after a restart. Either
-      way the browser keeps the token on its disk until you sign out, even if you close the tab. On a computer of
-      others, sign out.
-    </small>
-  </form>
-)
+/** Whether the server takes JWTs of an identity provider. */
+const takesJwts = document.querySelector('meta[name=jwt]') !== null
+
+/** The form for a token. It says what this page is, and how to get a token. */
+export function SignIn() {
+  const [isShown, setIsShown] = useState(false)
+  return (
+    <form class="sign-in" onSubmit={submit}>
+      <Picture />
+      <h2>Your plants, in one place</h2>
+      <p>Plant Store keeps a list of plants for you. Sign in with your access token to see it and to change it.</p>
+      <label>
+        Name in your password manager (optional)
+        <input name="name" autocomplete="username" />
+      </label>
+      <label for="token">Access token</label>
+      <input
+        {...{ id: 'token', name: 'token', autocomplete: 'current-password', ...(isShown ? {} : { type: 'password' }) }}
+        placeholder={takesJwts ? 'plst_… or eyJ…' : 'plst_…'}
+        required
+        autofocus
+        aria-invalid={state.problem !== '' || undefined}
+        aria-describedby="token-problem token-help"
+      />
+      <Button text={`${isShown ? 'Hide' : 'Show'} the token`} kind="quiet" onClick={() => setIsShown(!isShown)} />
+      <p id="token-problem" role="alert">
+        {state.problem}
+      </p>
+      <label>
+        <input name="keep" type="checkbox" /> Stay signed in on this browser
+      </label>
+      <button type="submit" class="primary">
+        Sign in
+      </button>
+      <small id="token-help">
+        A token begins with <code>plst_</code> and has 54 characters. The operator of this server makes one with{' '}
+        <code>plantstore token create --user NAME</code>.
+        {takesJwts && ' An access token of your identity provider, which begins with eyJ, does as well.'}
+      </small>
+      <small>
+        Without the tick, only this tab is signed in. With it, all tabs of this browser are, also after a restart.
+        Either way the browser keeps the token on its disk until you sign out, even if you close the tab. On a computer
+        of others, sign out.
+      </small>
+    </form>
+  )
+}

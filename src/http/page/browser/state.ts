@@ -8,6 +8,10 @@ export interface State {
   readonly isReturning: boolean
   /** Whether the token may write. `undefined` as long as nobody is signed in. */
   readonly canWrite: boolean | undefined
+  /** Whose token it is. */
+  readonly user: string
+  /** When the token ends, if that is soon. */
+  readonly ending: string
   /** Why a sign-in failed, or a session has ended. */
   readonly problem: string
   /** What happened last. */
@@ -38,7 +42,7 @@ export interface State {
 
 const START: State = {
   address: parseAddress(location.hash),
-  ...{ isReturning: false, canWrite: undefined, problem: '', notice: '', pause: undefined },
+  ...{ isReturning: false, canWrite: undefined, user: '', ending: '', problem: '', notice: '', pause: undefined },
   ...{
     job: undefined,
     panel: undefined,
