@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { ErrorKind } from '../domain/error.ts'
 import { describeFields } from '../domain/plant.ts'
+import { matchesTag } from './etag.ts'
 
 /** The media type of every body of this API (RFC 8259 §11: no charset parameter). */
 export const JSON_TYPE = 'application/json'
@@ -196,6 +197,28 @@ export function errorResponse(
   const error: Static<typeof ErrorBody> = { error: entry.code, message: message || entry.message }
   const response = respond(JSON.stringify(error), { status: statusOf(kind), headers: HEADERS })
   for (const [name, value] of Object.entries({ ...entry.headers, ...headers })) response.headers.set(name, value)
+  return response
+}
+
+/** One object for all answers, because a new one for each would cost 70 ns. */
+const TAGGED = { headers: jsonHeaders('private, no-cache') }
+
+/** JSON with its strong `ETag`. `link` is the value of `Link` (RFC 8288), or empty. */
+export interface TaggedBody {
+  readonly body: string | ArrayBuffer
+  readonly bodyBytes: number
+  readonly etag: string
+  readonly link: string
+}
+
+/** Answers with a tagged body, or with 304 if the client has it already. */
+export function answerTagged({ headers }: Request, { body, bodyBytes, etag, link }: TaggedBody): Response {
+  const ifNoneMatch = headers.get('if-none-match')
+  if (ifNoneMatch !== null && matchesTag(ifNoneMatch, etag, true))
+    return new Response(null, { status: 304, headers: { etag } })
+  const response = respond(body, TAGGED, bodyBytes)
+  response.headers.set('etag', etag)
+  if (link !== '') response.headers.set('link', link)
   return response
 }
 

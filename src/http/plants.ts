@@ -4,11 +4,11 @@ import { AppError } from '../domain/error.ts'
 import { FIELDS_IN_WORDS, ListedPlant, NewPlant, Plant, plantJson, toPlant } from '../domain/plant.ts'
 import { OTHERS_SEEN_WITHIN_MS } from '../domain/store.ts'
 import type { Caller } from '../domain/token.ts'
-import { CREATED, ErrorBody, respond, SUCCESS } from './answers.ts'
+import { answerTagged, CREATED, ErrorBody, respond, SUCCESS } from './answers.ts'
 import { authentication, requireWrite } from './authentication.ts'
 import { readNewPlant } from './body.ts'
 import { operation } from './docs/operation.ts'
-import { answerTagged, conditionOf, entityTagOf } from './etag.ts'
+import { conditionOf, entityTagOf } from './etag.ts'
 import { LIST_PLANTS } from './lists/list-cache.ts'
 import { listPlants } from './lists/list-plants.ts'
 import type { Services } from './options.ts'
@@ -36,7 +36,7 @@ export const plants = (services: Services) => {
     const owner = subject === undefined ? userId : { id: userId, name, createdAtMs: nowMs() }
     let isMade = false
     if (id === undefined) await store.createPlant(owner, plant)
-    else isMade = await store.putPlant(owner, plant, conditionOf(request))
+    else isMade = await store.putPlant(owner, plant, conditionOf(request, tagOf))
     return respond(plantJson(toPlant(plant)), isMade ? CREATED : SUCCESS)
   }
   return (
@@ -53,7 +53,8 @@ export const plants = (services: Services) => {
           const plant = await store.getPlant(caller.userId, id)
           const json = plantJson(plant)
           const body = include === undefined ? json : plantJson(plant, id)
-          return answerTagged(request, { body, bodyBytes: Buffer.byteLength(body), etag: entityTagOf(json), link: '' })
+          const etag = entityTagOf(json, Bun.SHA256)
+          return answerTagged(request, { body, bodyBytes: Buffer.byteLength(body), etag, link: '' })
         },
         { params: PlantPath, query: PlantQuery, headers: IfNoneMatch, ...GET },
       )
@@ -65,13 +66,15 @@ export const plants = (services: Services) => {
         '/plants/:id',
         async ({ request, caller, context, params: { id } }) => {
           context.plantId = id
-          await store.deletePlant(caller.userId, id, conditionOf(request))
+          await store.deletePlant(caller.userId, id, conditionOf(request, tagOf))
           return new Response(null, { status: 204 })
         },
         { writes: true, parse: 'none', params: PlantPath, headers: Preconditions, ...DELETE },
       )
   )
 }
+
+const tagOf = (plant: Plant): string => entityTagOf(plantJson(plant), Bun.SHA256)
 
 /** Elysia writes a name into each model. */
 const copiedModels = () => ({

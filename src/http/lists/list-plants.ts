@@ -1,7 +1,6 @@
 import { AppError } from '../../domain/error.ts'
 import type { Caller } from '../../domain/token.ts'
-import { SUCCESS } from '../answers.ts'
-import { answerTagged } from '../etag.ts'
+import { answerTagged, SUCCESS } from '../answers.ts'
 import { logFault } from '../observe.ts'
 import type { Services } from '../options.ts'
 import type { ListQuery } from '../query.ts'

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Plant, plantJson, type StoredPlant } from '../../domain/plant.ts'
 import { EMPTY_PAGE, PAGE_TEXT_LENGTH, type PlantRange, type Plants } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
-import type { TaggedBody } from '../etag.ts'
+import type { TaggedBody } from '../answers.ts'
 
 /** How many plants the server reads from the store at once. They make one part of a list. */
 export const PAGE_PLANTS = 500

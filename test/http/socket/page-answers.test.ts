@@ -179,46 +179,44 @@ describe('answers on the way to the page', () => {
     expect(await service.names()).toEqual(['Fern'])
   })
 
-  testPage('a plant whose ETag a proxy has changed is never told as changed by somebody', async (begin) => {
-    const { service, page, ui } = await begin({ plants: ['Fern', 'Ivy'], isClosed: true })
-    using proxy = startProxy(service)
-    const said = await ui.recordTexts(['has changed it', 'has changed since', 'Somebody'])
-    let changed = 0
-    /** Changes the ETags of so many answers, as Apache does when it compresses. */
-    const changeTags = (count: number) => {
-      changed = 0
-      proxy.answer((_, ask) =>
-        ask().then((response) => {
-          const tag = response.headers.get('etag')
-          const isPlant = tag !== null && changed < count && new URL(response.url).search === '?include=id'
-          if (isPlant) response.headers.set('etag', tag.replace(/"$/, '-gzip"'))
-          if (isPlant) changed++
-          return response
-        }),
-      )
-    }
+  testPage(
+    'a plant whose ETag is another one than that of the page is read, and never told as changed',
+    async (begin) => {
+      const { service, page, ui } = await begin({ plants: ['Fern', 'Ivy'], isClosed: true })
+      using proxy = startProxy(service)
+      const said = await ui.recordTexts(['has changed it', 'has changed since', 'Somebody'])
+      let changed = 0
+      /** So many writes get the answer of a server whose tags are of another form. */
+      const changeTags = (count: number) => {
+        changed = 0
+        proxy.answer(({ method, headers }) => {
+          if (method !== 'GET' && changed++ < count) headers.set('if-match', '"another"')
+          return undefined
+        })
+      }
 
-    await page.goto(urlOf(proxy))
-    await ui.signIn(service.token)
-    await ui.row(1).waitFor()
-    changeTags(1)
-    await ui.deletes(1, '“Fern”')
-    changeTags(1)
-    await ui.click('Edit plant 2')
-    await ui.send({ Name: 'Lily' }, 'Store the change')
-    await ui.told('Changed to “Lily”.')
-    const counts = [changed]
-    for (const act of [
-      () => ui.click('Delete plant 2'),
-      () => ui.click('Edit plant 2').then(() => ui.send({ Name: 'Moss' }, 'Store the change')),
-    ]) {
-      changeTags(Number.POSITIVE_INFINITY)
-      await act()
-      await page.getByText('The server refused this, though nobody has changed the plant.').last().waitFor()
-      counts.push(changed)
-    }
+      await page.goto(urlOf(proxy))
+      await ui.signIn(service.token)
+      await ui.row(1).waitFor()
+      changeTags(1)
+      await ui.deletes(1, '“Fern”')
+      changeTags(1)
+      await ui.click('Edit plant 2')
+      await ui.send({ Name: 'Lily' }, 'Store the change')
+      await ui.told('Changed to “Lily”.')
+      const counts = [changed]
+      for (const act of [
+        () => ui.click('Delete plant 2'),
+        () => ui.click('Edit plant 2').then(() => ui.send({ Name: 'Moss' }, 'Store the change')),
+      ]) {
+        changeTags(Number.POSITIVE_INFINITY)
+        await act()
+        await page.getByText('The server refused this, though nobody has changed the plant.').last().waitFor()
+        counts.push(changed)
+      }
 
-    expect(counts).toEqual([1, 3, 3])
-    expect([await said(), await service.names()]).toEqual([[], ['Lily']])
-  })
+      expect(counts).toEqual([2, 2, 2])
+      expect([await said(), await service.names()]).toEqual([[], ['Lily']])
+    },
+  )
 })

@@ -31,7 +31,35 @@ export const add = (plant: Plant) =>
 /** Whether the user knows that the browser keeps nothing. */
 let isWarned = false
 
-/** Deletes plants one by one until one is refused. Each deleted one can be created again. */
+/** So many requests are under way at once. */
+const AT_ONCE = 4
+
+/** Does something with each plant, and shows how far it is, until somebody stops it or it rejects. Returns why it ended early. */
+async function eachOf(plants: readonly Plant[], done: string, act: (plant: Plant) => Promise<void>) {
+  const rest = [...plants]
+  const problems = new Set<string>()
+  let count = 0
+  const show = () => {
+    const stop = () => problems.add('Stopped.')
+    if (plants.length > 1) set({ progress: { text: `${done} ${count} of ${countOf(plants.length)}.`, stop } })
+  }
+  const work = async () => {
+    for (let plant = rest.shift(); plant; plant = problems.size === 0 ? rest.shift() : undefined) {
+      show()
+      const problem = await act(plant).then(
+        () => '',
+        (error) => refusalIn(error).message,
+      )
+      if (problem === '') count++
+      else problems.add(problem)
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, work))
+  set({ progress: undefined })
+  return [...problems, rest.length > 0 && `Not tried: ${countOf(rest.length)}.`]
+}
+
+/** Deletes plants until one is refused. Each deleted one can be created again. */
 export async function remove(plants: readonly Plant[]): Promise<void> {
   const { maybeDeleted } = state
   const isKept = keep({ maybeDeleted: [...maybeDeleted, ...plants] })
@@ -42,25 +70,20 @@ export async function remove(plants: readonly Plant[]): Promise<void> {
   let undo: readonly Plant[] = []
   await change(plants, async () => {
     const outcome: Record<'deleted' | 'gone' | 'changed', Plant[]> = { deleted: [], gone: [], changed: [] }
-    let problem = ''
-    for (const plant of plants) {
-      const removal = await deletePlant(plant).catch(refusalIn)
-      if (removal instanceof Refusal) {
-        problem = removal.message
-        break
-      }
+    const problems = await eachOf(plants, 'Deleted', async (plant) => {
+      const removal = await deletePlant(plant)
       const isText = typeof removal === 'string'
       outcome[isText ? removal : 'changed'].push(isText ? plant : removal)
-      if (removal !== 'deleted') recordUpdate(plant.id, isText ? undefined : removal)
-    }
+      if (!isText) recordUpdate(plant.id, removal)
+    })
     const { deleted, gone, changed } = outcome
-    undo = deleted
+    undo = [...deleted, ...gone]
     return sentences(
       deleted.length > 0 && `Deleted ${nameOf(deleted)}.`,
-      gone.length > 0 && `Somebody else had deleted ${nameOf(gone)} already.`,
+      gone.length > 0 && `${nameOf(gone)} ${gone.length === 1 ? 'is' : 'are'} deleted.`,
       changed.length > 0 &&
         `Not deleted, because somebody else has changed it: now it is ${changed.map(describePlant).join(', ')}.`,
-      problem,
+      ...problems,
     )
   })
   set({ undo })
@@ -70,18 +93,20 @@ export async function remove(plants: readonly Plant[]): Promise<void> {
 export const restore = (plants: readonly Plant[]) =>
   change(plants, async () => {
     const restored: Plant[] = []
-    let problem = ''
-    for (const plant of plants) {
+    let taken = ''
+    const problems = await eachOf(plants, 'Restored', async (plant) => {
       const refusal = await createPlant(plant).catch(refusalIn)
       if (refusal === undefined) {
         restored.push(plant)
         keep({ deleted: state.deleted.filter((each) => each !== plant) })
-        set({ focused: plant.id })
-      } else if (refusal.code === CODES.unknown) problem = refusal.message
-      else problem = `${describePlant(plant)} is not restored. ${refusal.message}`
-      if (refusal !== undefined && refusal.code !== CODES.exists) break
-    }
-    return sentences(restored.length > 0 && `Restored ${nameOf(restored)}.`, problem)
+        return set({ focused: plant.id })
+      }
+      const problem = `${describePlant(plant)} is not restored. ${refusal.message}`
+      if (refusal.code !== CODES.exists)
+        throw refusal.code === CODES.unknown ? refusal : new Refusal(refusal.code, problem)
+      taken = problem
+    })
+    return sentences(restored.length > 0 && `Restored ${nameOf(restored)}.`, taken, ...problems)
   })
 
 /** Stores a changed plant if the stored one is as it is `shown`: `undefined` if there is none. Otherwise returns a `Conflict`. */

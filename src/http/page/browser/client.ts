@@ -1,3 +1,4 @@
+import { entityTagOf } from '../../etag.ts'
 import { type Answer, CODES, isPassing, readAnswer } from './answer.ts'
 import { FIELD_NAMES, type Plant } from './fields.ts'
 import { describePlant, describeRefusal } from './messages.ts'
@@ -172,18 +173,18 @@ async function look(method: string, id: string) {
 /**
  * Stores the `wanted` plant, or deletes it without one, but only while it is stored as it is `shown`: `undefined` if there is
  * none. Returns the plant that is stored then, and whether a request has done it. One that was done and then repeated is refused,
- * so the page reads the plant. It sends once more if nobody has changed the plant, because a proxy may change its `ETag`.
+ * so the page reads the plant. If nobody has changed it, the page sends once more with the `ETag` that the server gives it.
  */
 async function write(id: string, shown: Plant | undefined, wanted: Plant | undefined) {
   const method = wanted ? 'PUT' : 'DELETE'
   const expected = [CODES.notFound, CODES.changed, CODES.unknown]
-  let found = await getPlant(id)
+  let found = shown && { plant: shown, etag: tagOf(shown) }
   for (let round = 1; isSame(found?.plant, shown); round++) {
     if (round > 2) throw new Refusal(CODES.changed, describeRefusal(CODES.changed, method))
     if (shown && !wanted) keep({ maybeDeleted: [shown, ...without(shown)] })
     const headers = found ? { 'if-match': found.etag } : { 'if-none-match': '*' }
     const { error } = await send(method, `plants/${id}`, { body: wanted && toJson(wanted), headers, expected })
-    if (error === 0 || error === CODES.notFound) return { stored: wanted, isDone: true }
+    if (error === 0 || error === CODES.notFound) return { stored: wanted, isDone: error === 0 }
     found = await look(method, id)
     if (error !== CODES.unknown) continue
     if (!isSame(found?.plant, shown) || isSame(shown, wanted)) return { stored: found?.plant, isDone: true }
@@ -191,6 +192,9 @@ async function write(id: string, shown: Plant | undefined, wanted: Plant | undef
   }
   return { stored: found?.plant, isDone: false }
 }
+
+/** The `ETag` of a plant, as this version of the server computes it. */
+const tagOf = (plant: Plant) => entityTagOf(JSON.stringify(plant, FIELD_NAMES.slice(1)), { hash: hashOf })
 
 /** Stores a plant, but only while the stored one is as it is `shown`. Returns the plant that is stored then. */
 export const replacePlant = async (shown: Plant | undefined, wanted: Plant) =>
@@ -200,15 +204,15 @@ const without = (plant: Plant) => state.maybeDeleted.filter((each) => !isSame(ea
 
 /**
  * Deletes a plant, but only while it is stored as it is shown: another client may have changed it. Returns whether this page has
- * deleted it or it was gone before, or else the plant as it is now.
+ * deleted it or it is gone, or else the plant as it is now. A browser repeats requests by itself, so this page may have deleted
+ * what is gone.
  */
 export async function deletePlant(shown: Plant): Promise<'deleted' | 'gone' | Plant> {
   const wasGivenUp = without(shown).length < state.maybeDeleted.length
   try {
     const { stored, isDone } = await write(shown.id, shown, undefined)
-    const isOurs = stored === undefined && (isDone || wasGivenUp)
-    keep({ maybeDeleted: without(shown), deleted: isOurs ? [shown, ...state.deleted] : state.deleted })
-    return stored ?? (isOurs ? 'deleted' : 'gone')
+    keep({ maybeDeleted: without(shown), deleted: stored ? state.deleted : [shown, ...state.deleted] })
+    return stored ?? (isDone || wasGivenUp ? 'deleted' : 'gone')
   } catch (error) {
     // A request that was given up may arrive later.
     if (refusalIn(error).code > 0 && !wasGivenUp) keep({ maybeDeleted: without(shown) })

@@ -35,10 +35,13 @@ export const Notices = () => (
         <span role="alert">{state.ending}</span> <Button text="Close" onClick={() => set({ ending: '' })} />
       </p>
     )}
-    {state.job && (
-      <p>
-        {state.job.text} <Button text="Stop" onClick={state.job.stop} />
-      </p>
+    {[state.job, state.progress].map(
+      (each) =>
+        each && (
+          <p>
+            {each.text} <Button text="Stop" onClick={each.stop} />
+          </p>
+        ),
     )}
     {state.pause && <Pause key={state.pause} {...state.pause} />}
   </aside>

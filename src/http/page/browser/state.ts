@@ -1,6 +1,11 @@
 import { type Address, formatAddress, parseAddress } from './address.ts'
 import type { Plant } from './fields.ts'
 
+interface Job {
+  readonly text: string
+  readonly stop: () => void
+}
+
 /** All that parts of the page share. The page is drawn anew after each change of it. */
 export interface State {
   readonly address: Address
@@ -19,7 +24,9 @@ export interface State {
   /** Requests wait until they are sent again. */
   readonly pause: { readonly message: string; readonly seconds: number } | undefined
   /** What goes on in the background. */
-  readonly job: { readonly text: string; readonly stop: () => void } | undefined
+  readonly job: Job | undefined
+  /** How many plants are deleted or restored so far. */
+  readonly progress: Job | undefined
   /** What is open above the list: the form for a new plant or for one that is edited, or the upload. */
   readonly panel: 'new' | 'upload' | Plant | undefined
   /** The plants that were deleted in this tab, the last one first. */
@@ -45,6 +52,7 @@ const START: State = {
   ...{ isReturning: false, canWrite: undefined, user: '', ending: '', problem: '', notice: '', pause: undefined },
   ...{
     job: undefined,
+    progress: undefined,
     panel: undefined,
     deleted: [],
     maybeDeleted: [],

@@ -1,5 +1,5 @@
 import { sha256 } from '@noble/hashes/sha2.js'
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
+import { utf8ToBytes } from '@noble/hashes/utils.js'
 import type { Plant } from './fields.ts'
 
 /**
@@ -34,8 +34,12 @@ export interface Kept {
 /** What the tab keeps for the token with the SHA-256 `owner`. */
 export const KEPT = slot<Kept & { readonly owner: string }>('undo', 'sessionStorage')
 
-/** The SHA-256 of a token. Over plain HTTP browsers have none of their own. */
-export const hashOf = (token: string): string => bytesToHex(sha256(utf8ToBytes(token)))
+/** The SHA-256 of a text in base64url. Over plain HTTP browsers have none of their own. */
+export const hashOf = (text: string): string =>
+  btoa(String.fromCharCode(...sha256(utf8ToBytes(text)))).replace(
+    /[+/=]/g,
+    (each) => ({ '+': '-', '/': '_' })[each] ?? '',
+  )
 
 /** Forgets a token, or any if none is given. */
 export function forgetToken(token?: string): void {
