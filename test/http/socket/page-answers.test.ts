@@ -70,7 +70,7 @@ describe('answers on the way to the page', () => {
       () => ui.click('Delete plant 1'),
       () => ui.undoes(1, '“Fern”'),
     )
-    await ui.click('New plant')
+    await ui.newPlant()
     await acts(
       all,
       '/plants',

@@ -3,27 +3,51 @@ import { addPlants } from '../../support/many-plants.ts'
 import { until } from '../../support/until.ts'
 import { change, pageTests } from '../support/page.ts'
 
-const { open, testPage } = pageTests()
+const { testPage } = pageTests()
 
 describe('tools of the page', () => {
-  testPage('a free id is suggested for up to 500 plants', async (begin) => {
-    const { service, ui } = await begin({ plants: 499 })
-    const { text: rich } = await service.createToken({ user: 'rich' })
-    addPlants(service.database, 1001, { user: 'rich' })
-    const { ui: other } = await open({})
-    await other.visit(service, rich)
-    const suggested = (ui: typeof other) => ui.field('Id').inputValue()
+  testPage('an id is suggested whatever plants there are, and an add is one request', async (begin) => {
+    const largest = '9223372036854775807'
+    const { service, page, requests, ui } = await begin()
+    const seen: unknown[] = []
+    /** Opens the page and the form, and returns how many requests the form sends. */
+    const suggests = async () => {
+      await page.reload()
+      await page.locator('tr[data-id], .state .picture').first().waitFor()
+      const before = requests.length
+      seen.push(await ui.newPlant())
+      return requests.length - before
+    }
+    const create = async (id: string | number) => {
+      expect((await service.create(`{"id":${id},"name":"Plant ${id}"}`)).status).toBe(200)
+    }
+    const later = (id: number) =>
+      until('the next id is suggested', async () => (await ui.field('Id').inputValue()) === `${id}`)
 
-    await ui.click('New plant')
-    await until('an id is suggested', async () => (await suggested(ui)) !== '')
-    const free = await suggested(ui)
-    await ui.send({ Id: '9223372036854775807', Name: 'Last' })
-    await ui.told('Added “Last”.')
-    await until('the next one is suggested', async () => (await suggested(ui)) === free)
-    await other.row(50).waitFor()
-    await other.click('New plant')
+    await suggests()
+    for (const id of [-5, 0, 3, '9007199254740993', '9223372036854775806', largest]) {
+      await create(id)
+      await suggests()
+    }
+    for (const id of [-5, 0, 3, '9007199254740993', '9223372036854775806', largest]) await service.delete(id)
+    addPlants(service.database, 1200)
+    const looks = [await suggests()]
+    const before = requests.length
+    await ui.send({ Name: 'Fern' })
+    await ui.told('Added “Fern”.')
+    await later(1202)
+    const sent = requests.slice(before)
+    // Behind each step there are plants.
+    for (let at = 50; at < 50 * 2 ** 33; at = 2 * (at + 20) + 1)
+      for (let id = at + 1; id <= at + 20; id++) if (id > 1201) await create(id)
+    looks.push(await suggests())
+    await ui.send({ Name: 'Ivy' })
+    await ui.see('You have a plant with this id already, “Monstera 51”. Take the next one.')
+    await later(52)
 
-    expect([free, await suggested(ui), await suggested(other)]).toEqual(['500', '500', ''])
+    expect(seen).toEqual(['1', '1', '1', '4', '9007199254740994', largest, '4', '1201', '51'])
+    expect(looks).toEqual([11, 32])
+    expect(sent.map((each) => each.split(' ')[0])).toEqual(['POST'])
   })
 
   testPage(

@@ -4,6 +4,7 @@ import type { Page, Route } from 'playwright-core'
 import { IS_LONG } from '../../support/long.ts'
 import { addPlants } from '../../support/many-plants.ts'
 import { lacks } from '../../support/requirement.ts'
+import { until } from '../../support/until.ts'
 import { BROWSER_TIMEOUT_MS, CHROMIUM, type Screen, sharedBrowser } from './browser.ts'
 import { type Service, startService } from './service.ts'
 import { type ServiceOptions, SOCKET_TRANSPORTS, type Transport } from './transports.ts'
@@ -127,6 +128,11 @@ export function uiOf(page: Page) {
     async send(plant: Readonly<Record<string, string>>, submit = 'Add') {
       for (const [name, text] of Object.entries(plant)) await field(name).fill(text)
       await click(submit)
+    },
+    /** Opens the form for a new plant, and returns the id that it suggests. */
+    async newPlant() {
+      await click('New plant')
+      return until('an id is suggested', async () => (await field('Id').inputValue()) || undefined)
     },
     /** Deletes a plant of the list, and waits until the page tells its name. */
     async deletes(id: number, plant: string) {

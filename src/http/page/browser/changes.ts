@@ -2,7 +2,7 @@ import { CODES } from './answer.ts'
 import { Conflict, createPlant, deletePlant, isSame, keep, Refusal, refusalIn, replacePlant } from './client.ts'
 import type { Plant } from './fields.ts'
 import { countOf, describePlant } from './messages.ts'
-import { set, state } from './state.ts'
+import { recordUpdate, set, state } from './state.ts'
 
 /**
  * Changes plants, and tells the text that `act` returns. Returns the refusal if it rejects, or if one of the plants is being
@@ -14,17 +14,15 @@ export async function change(plants: readonly Plant[], act: () => Promise<string
   set({ busy: state.busy.union(ids), notice: '' })
   const outcome = await act().catch(refusalIn)
   const notice = typeof outcome === 'string' ? outcome : ''
-  set({ busy: state.busy.difference(ids), changes: state.changes + 1, notice })
-  return outcome instanceof Refusal ? outcome : undefined
+  set({ busy: state.busy.difference(ids), notice })
+  if (!(outcome instanceof Refusal)) return undefined
+  set({ changes: state.changes + 1 })
+  return outcome
 }
 
 export const add = (plant: Plant) =>
   change([plant], async () => {
     await createPlant(plant)
-    const { all, last } = state.takenIds
-    // To read them again may take its time.
-    if (all) set({ takenIds: { all: new Set([...all, plant.id]), last } })
-    recordUpdate(plant.id, plant)
     return `Added “${plant.name}”.`
   })
 
@@ -46,16 +44,13 @@ async function eachOf(plants: readonly Plant[], done: string, act: (plant: Plant
   const work = async () => {
     for (let plant = rest.shift(); plant; plant = problems.size === 0 ? rest.shift() : undefined) {
       show()
-      const problem = await act(plant).then(
-        () => '',
-        (error) => refusalIn(error).message,
-      )
-      if (problem === '') count++
-      else problems.add(problem)
+      const refusal = await act(plant).catch(refusalIn)
+      if (refusal) problems.add(refusal.message)
+      else count++
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work))
-  set({ progress: undefined })
+  set({ progress: undefined, changes: state.changes + Math.min(problems.size, 1) })
   return [...problems, rest.length > 0 && `Not tried: ${countOf(rest.length)}.`]
 }
 
@@ -117,9 +112,6 @@ export const edit = (shown: Plant | undefined, wanted: Plant) =>
     if (!isSame(now, wanted)) throw new Conflict(now)
     return `${shown ? 'Changed to' : 'Added'} ${describePlant(wanted)}.`
   })
-
-const recordUpdate = (id: string, plant: Plant | undefined) =>
-  set({ updatedPlants: new Map(state.updatedPlants).set(id, plant) })
 
 const sentences = (...all: readonly (string | false)[]) => all.filter(Boolean).join(' ')
 

@@ -2,7 +2,7 @@ import { entityTagOf } from '../../etag.ts'
 import { type Answer, CODES, isPassing, readAnswer } from './answer.ts'
 import { FIELD_NAMES, type Plant } from './fields.ts'
 import { describePlant, describeRefusal } from './messages.ts'
-import { reset, set, state } from './state.ts'
+import { recordUpdate, reset, set, state } from './state.ts'
 import { forgetToken, hashOf, KEPT, type Kept } from './storage.ts'
 
 /** A request or a change failed: the server refused it, or the user gave it up. The message is for people. */
@@ -38,12 +38,16 @@ const NOTHING_DONE = [42900, 42901, 50301, 50303]
 const RETRY_AFTER_S = 5
 
 let token = ''
+/** The largest id of those that are 0 or larger and were listed. */
+let largestId = 0n
+export const largestSeenId = () => largestId
 /** The requests that wait to be sent again. They share one pause: it ends for all of them. */
 const waiting: ((isSentAgain: boolean) => void)[] = []
 
 /** Uses a token from now on, or none if it is empty. Nobody gets the answers to earlier requests any more. */
 export function connect(next: string): void {
   token = next
+  largestId = 0n
   waiting.length = 0
   set({ pause: undefined })
 }
@@ -136,6 +140,7 @@ export async function getToken() {
 /** A page of a list, and the query of the next one. The server gives it relative to the list. */
 export async function listPlants(query: string) {
   const { plants, headers } = await send('GET', `plants${query}`)
+  for (const { id } of plants) if (BigInt(id) > largestId) largestId = BigInt(id)
   return { plants, next: /<(\?[^>]*)>/.exec(headers.get('link') ?? '')?.[1] }
 }
 
@@ -147,15 +152,23 @@ export async function getPlant(id: string) {
 }
 
 /** Creates a plant. If its id is taken, the message of the refusal shows the stored plant. */
-export const createPlant = (plant: Partial<Plant>) => createFrom(toJson(plant), plant)
+export async function createPlant(plant: Plant): Promise<void> {
+  await createFrom(toJson(plant), plant, (stored) => recordUpdate(plant.id, stored))
+  recordUpdate(plant.id, plant)
+}
 
 /** Creates the plant of a line of JSON. Browsers repeat requests by themselves, so an equal plant may come from this request. */
-export async function createFrom(line: string, plant: Partial<Plant>): Promise<void> {
+export async function createFrom(
+  line: string,
+  plant: Partial<Plant>,
+  onFound = (_stored?: Plant) => {},
+): Promise<void> {
   const { error } = await send('POST', 'plants', { body: line, expected: [CODES.exists, CODES.unknown] })
   if (error === 0) return
   if (plant.id === undefined) throw new Refusal(error, describeRefusal(error, ''))
   const stored = (await look('POST', plant.id))?.plant
   if (stored !== undefined && isSame(stored, plant)) return
+  onFound(stored)
   const code = error === CODES.unknown && stored === undefined ? CODES.notDone : CODES.exists
   throw new Refusal(code, describeRefusal(code, stored ? describePlant(stored) : ''))
 }

@@ -5,7 +5,7 @@ import { FIELD_NAMES, type Plant } from './fields.ts'
 import { countOf } from './messages.ts'
 import { open } from './panel.ts'
 import { Button, Picture } from './parts.tsx'
-import { readAll, useRead } from './reading.ts'
+import { readAll, updated, useRead } from './reading.ts'
 import { go, set, state } from './state.ts'
 import { PlantTable } from './table.tsx'
 
@@ -28,9 +28,12 @@ export function PlantList() {
     turnedFrom.current = listing?.after
   }, [listing?.after])
 
-  // Nobody has changed a plant since the list was read.
-  const isFresh = listing?.changes === state.changes && state.busy.size === 0 && state.panel !== 'upload'
-  const found = everywhere ? search.hits : (listing?.plants ?? []).filter((plant) => matches(plant, filter))
+  const { left = [], ghosts = [] } = listing ? rowsOf(listing) : {}
+  // It is known which plants there are.
+  const isFresh =
+    listing?.changes === state.changes && state.busy.size + state.maybeDeleted.length === 0 && state.panel !== 'upload'
+  const listed = [...left, ...ghosts].sort(byId).filter((plant) => matches(plant, filter))
+  const found = everywhere ? search.hits : listed
   const { next = '' } = listing ?? {}
   const hasPages = after !== '' || next !== ''
   const isWhole = listing !== undefined && !hasPages
@@ -63,22 +66,29 @@ export function PlantList() {
           {next !== '' && <a href={formatAddress({ ...address, after: next, page: listing.page + 1 })}>Next</a>}
         </nav>
       )}
-      {isWhole && isFresh && !problem && <p>{`${countOf(listing.count)} in all.`}</p>}
+      {isWhole && isFresh && !problem && <p>{`${countOf(left.length)} in all.`}</p>}
     </section>
   )
 }
 
-/** The page of an address, and the id behind which the next one begins. Plants that are or may be deleted stay in their rows. */
+/** The page of an address, and the id behind which the next one begins. */
 async function readPage({ after, page }: Pick<Address, 'after' | 'page'>) {
-  const { changes } = state
+  const { changes, updates } = state
   const found = await listPlants(`?limit=${PAGE_PLANTS}${after && `&after=${after}`}&include=id`)
   const next = new URLSearchParams(found.next).get('after') ?? ''
+  const isIn = (id: string) =>
+    (after === '' || BigInt(id) > BigInt(after)) && (next === '' || BigInt(id) <= BigInt(next))
   const ids = new Set(found.plants.map(({ id }) => id))
-  const isBetween = (id: bigint) => (after === '' || id > BigInt(after)) && (next === '' || id <= BigInt(next))
-  const isGone = ({ id }: Plant) => !ids.has(id) && isBetween(BigInt(id))
-  settle(isGone)
-  const ghosts = [...state.deleted, ...state.maybeDeleted].filter(isGone)
-  return { plants: [...found.plants, ...ghosts].sort(byId), count: found.plants.length, next, after, page, changes }
+  settle(({ id }) => !ids.has(id) && isIn(id))
+  return { plants: found.plants, next, after, page, changes, isIn, from: updates.length }
+}
+
+/** The plants of a page as changes of this tab have made them, and those that are or may be deleted, which keep their rows. */
+function rowsOf({ plants, from, isIn }: Awaited<ReturnType<typeof readPage>>) {
+  const gone = [...state.deleted, ...state.maybeDeleted]
+  const left = updated(plants, from, isIn).filter((plant) => !gone.includes(plant))
+  const ids = new Set(left.map(({ id }) => id))
+  return { left, ghosts: gone.filter(({ id }) => !ids.has(id) && isIn(id)) }
 }
 
 const byId = (one: Plant, other: Plant): number => (BigInt(one.id) < BigInt(other.id) ? -1 : 1)
@@ -114,13 +124,15 @@ function Emptiness({ isLoading, hasPages }: Readonly<Record<'isLoading' | 'hasPa
 /** What a search over all pages has found so far. */
 interface Search {
   readonly filter: string
+  /** How many updates there were when it began. */
+  readonly from: number
   readonly hits: readonly Plant[]
   readonly searched: number
   readonly state: 'running' | 'whole' | 'stopped' | 'full' | Refusal
   readonly stop: () => void
 }
 
-const NOTHING: Search = { filter: '', hits: [], searched: 0, state: 'running', stop() {} }
+const NOTHING: Search = { filter: '', from: 0, hits: [], searched: 0, state: 'running', stop() {} }
 
 /** Searches all pages while there is a text to search for. Changes of this tab do not begin it anew, because it knows of them. */
 function useSearch(filter: string): Search {
@@ -128,7 +140,7 @@ function useSearch(filter: string): Search {
   useEffect(() => {
     if (filter === '') return
     const job = new AbortController()
-    let found: Search = { ...NOTHING, filter, stop: () => end('stopped') }
+    let found: Search = { ...NOTHING, filter, from: state.updates.length, stop: () => end('stopped') }
     const show = (change: Partial<Search>) => {
       if (job.signal.aborted) return
       found = { ...found, ...change }
@@ -143,17 +155,14 @@ function useSearch(filter: string): Search {
       show({ hits, searched: found.searched + plants.length })
       if (hits.length === HITS_MAX) end('full')
     }
-    set({ updatedPlants: new Map() })
     show({})
     void readAll(job, add)
       .then(() => 'whole' as const, refusalIn)
       .then(end)
     return () => job.abort()
   }, [filter])
-  const { updatedPlants } = state
-  const now = (plant: Plant) => (updatedPlants.has(plant.id) ? updatedPlants.get(plant.id) : plant) ?? []
   return search.filter === filter
-    ? { ...search, hits: search.hits.flatMap(now).filter((plant) => matches(plant, filter)) }
+    ? { ...search, hits: updated(search.hits, search.from).filter((plant) => matches(plant, filter)) }
     : NOTHING
 }
 

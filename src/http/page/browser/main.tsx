@@ -9,7 +9,7 @@ import { OnePlant } from './one-plant.tsx'
 import { open } from './panel.ts'
 import { Button, focus, Notices, Picture } from './parts.tsx'
 import { PlantForm } from './plant-form.tsx'
-import { download, useTakenIds } from './reading.ts'
+import { download } from './reading.ts'
 import { returnToSession, SignIn, signOut } from './sign-in.tsx'
 import { go, start, state } from './state.ts'
 import { Upload } from './upload.tsx'
@@ -56,7 +56,6 @@ function App() {
 function Plants() {
   const { address, canWrite, panel, deleted } = state
   const edited = typeof panel === 'object' ? panel : undefined
-  useTakenIds()
   return (
     <>
       <div class="tools">

@@ -42,7 +42,7 @@ export function describePlant({ id: _, name, ...others }: Plant): string {
 export const countOf = (count: number): string => `${count.toLocaleString('en')} ${count === 1 ? 'plant' : 'plants'}`
 
 const INT64_MIN = -(2n ** 63n)
-const INT64_MAX = 2n ** 63n - 1n
+export const INT64_MAX = 2n ** 63n - 1n
 
 /** What is wrong with what was typed for a field, if the page can tell. */
 export function problemOf(field: string, text: string): string | undefined {
@@ -52,12 +52,4 @@ export function problemOf(field: string, text: string): string | undefined {
   if (!/^(?:0|-?[1-9]\d*)$/.test(text)) return 'The id is a whole number, like 4: only digits, without spaces.'
   const isInRange = BigInt(text) >= INT64_MIN && BigInt(text) <= INT64_MAX
   return isInRange ? undefined : `The id is too far from 0: it is at most ${INT64_MAX}, and at least ${INT64_MIN}.`
-}
-
-/** The id after the largest one, or else the first one from 1 on that none of these plants has. */
-export function freeId(ids: ReadonlySet<string>, last: string | undefined): string {
-  let id = last === undefined || BigInt(last) < 0n ? 1n : BigInt(last) + 1n
-  if (id > INT64_MAX) id = 1n
-  while (ids.has(`${id}`)) id++
-  return `${id}`
 }

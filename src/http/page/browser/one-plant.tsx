@@ -6,17 +6,17 @@ import { describeRefusal } from './messages.ts'
 import { open } from './panel.ts'
 import { Button, focusElement, Values } from './parts.tsx'
 import { useRead } from './reading.ts'
-import { set, state } from './state.ts'
+import { recordUpdate, set, state } from './state.ts'
 
 /** One plant at its own address. */
 export function OnePlant() {
   const { address, deleted, canWrite } = state
   const id = address.plant
-  const { value: found, problem, isLoading } = useRead(() => getPlant(id), id)
+  const { problem, isLoading } = useRead(() => getPlant(id).then((found) => recordUpdate(id, found?.plant)), id)
   // Back in the list, the row of the plant has the focus.
   useEffect(() => () => set({ focused: id }), [id])
   // A plant that was deleted here stays, so that it can be restored.
-  const plant = found?.plant ?? deleted.find((each) => each.id === id)
+  const plant = state.updates.findLast((each) => each.id === id)?.plant ?? deleted.find((each) => each.id === id)
   const isDeleted = plant !== undefined && deleted.includes(plant)
   return (
     <article class="plant">

@@ -3,44 +3,47 @@ import { CODES } from './answer.ts'
 import { add, edit } from './changes.ts'
 import { Conflict, type Refusal } from './client.ts'
 import { FIELDS, type Plant, titleOf } from './fields.ts'
+import { useSuggestedId } from './free-id.ts'
 import { problemOf } from './messages.ts'
 import { close, isTyped } from './panel.ts'
 import { Button, focusElement, Values } from './parts.tsx'
-import { suggestedId } from './reading.ts'
 import { set } from './state.ts'
 
 /** The form for a new plant, or for one that is edited. It keeps what was typed until the plant is stored. */
 export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
   const form = useRef<HTMLFormElement>(null)
-  const [problem, setProblem] = useState(problemIn(undefined))
+  const [problem, setProblem] = useState(problemIn())
   const [isBusy, setIsBusy] = useState(false)
   const [conflict, setConflict] = useState<Conflict>()
   const stored = conflict ? conflict.now : edited
-  /** Of a plant that is gone, the form shows what it had. */
-  const shown = stored ?? edited
-  const defaultOf = (field: string) => shown?.[field] ?? (field === 'id' ? suggestedId() : '')
+  const shown = stored ?? edited // Of a plant that is gone, what it had.
+  const { suggested, search, suggestBehind } = useSuggestedId(edited === undefined)
   const focus = (field: string) => form.current?.querySelector<HTMLInputElement>(`[name=${field}]`)?.focus()
-  const begin = () => focus(defaultOf('id') === '' ? 'id' : 'name')
   // With an effect after the first frame, the focus could leave a field that is already typed in.
-  useLayoutEffect(begin, [])
+  useLayoutEffect(() => focus('name'), [])
 
-  const send = async (plant: Plant) => {
-    setIsBusy(true)
+  const send = async (plant: Plant, isSuggested: boolean) => {
     const refusal = await (edited ? edit(stored, plant) : add(plant))
     setIsBusy(false)
-    setProblem(problemIn(refusal))
+    setProblem(problemIn(refusal, isSuggested))
+    if (isSuggested && (!refusal || refusal.code === CODES.exists)) suggestBehind(plant.id)
     if (refusal instanceof Conflict) setConflict(refusal)
     if (refusal && form.current === null) set({ notice: refusal.message }) // It was closed meanwhile.
     if (refusal || form.current === null) return
     if (edited) return close()
     form.current.reset()
-    begin()
+    focus('name')
   }
-  const submit = (event: SubmitEvent & { readonly currentTarget: HTMLFormElement }) => {
+  const submit = async (event: SubmitEvent & { readonly currentTarget: HTMLFormElement }) => {
     event.preventDefault()
     if (isBusy) return
-    const { plant, wrong } = plantIn(event.currentTarget, shown)
-    if (wrong === undefined) return void send(plant)
+    setIsBusy(true)
+    // Somebody may be quicker than the search for an id.
+    const id = plantIn(event.currentTarget, shown, '').plant.id === undefined ? await search.current : suggested
+    if (form.current === null) return
+    const { plant, wrong } = plantIn(form.current, shown, id)
+    if (wrong === undefined) return void send(plant, plant.id === id)
+    setIsBusy(false)
     setProblem(wrong)
     focus(wrong.field)
   }
@@ -48,10 +51,10 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
     <form ref={form} class="plant-form" aria-labelledby="form-title" onSubmit={submit}>
       <h2 id="form-title">{edited ? 'Edit this plant' : 'New plant'}</h2>
       <div class="fields">
-        {FIELDS.map((field) => (
+        {INPUTS.map((field) => (
           <FieldInput
-            {...{ key: field.name, ...field, defaultValue: defaultOf(field.name), isBusy }}
-            isFixed={field.name === 'id' && edited !== undefined}
+            {...{ key: field.name, ...field, isBusy, isFixed: field.name === 'id' && edited !== undefined }}
+            defaultValue={shown?.[field.name] ?? (field.name === 'id' ? suggested : '')}
             problem={problem.field === field.name ? problem.message : ''}
           />
         ))}
@@ -67,6 +70,9 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
     </form>
   )
 }
+
+/** The id stands behind the name, because it is suggested. */
+const INPUTS = [...FIELDS.slice(1, 2), ...FIELDS.slice(0, 1), ...FIELDS.slice(2)]
 
 interface FieldInputProps {
   readonly name: string
@@ -106,16 +112,17 @@ const ConflictState = ({ conflict: { message, now } }: { readonly conflict: Conf
 )
 
 /** What to tell about a refusal, and beside which field. A conflict has a place of its own. */
-function problemIn(refusal: Refusal | undefined) {
+function problemIn(refusal?: Refusal, isSuggested = false) {
   if (refusal === undefined || refusal instanceof Conflict) return { field: '', message: '' }
   if (refusal.code !== CODES.exists) return { field: '', message: refusal.message }
-  return { field: 'id', message: `${refusal.message} Choose another id.` }
+  return { field: 'id', message: `${refusal.message} ${isSuggested ? 'Take the next one.' : 'Choose another id.'}` }
 }
 
 /** The plant of the inputs, and what is wrong with the first wrong one. A text that is already stored is never wrong. */
-function plantIn(form: HTMLFormElement, shown: Plant | undefined) {
+function plantIn(form: HTMLFormElement, shown: Plant | undefined, suggested: string) {
   // What nobody has touched keeps its line breaks.
-  const textOf = (input: HTMLInputElement) => (isTyped(input) ? input.value : input.defaultValue)
+  const textOf = (input: HTMLInputElement) =>
+    isTyped(input) ? input.value : input.defaultValue || (input.name === 'id' ? suggested : '')
   const texts = [...form.querySelectorAll('input')].map((input) => [input.name, textOf(input)] as const)
   const isStored = ([field, text]: readonly [string, string]) => text === shown?.[field]
   const wrong = texts.find((each) => !isStored(each) && problemOf(...each) !== undefined)

@@ -1,13 +1,11 @@
 import { useEffect, useState } from 'preact/hooks'
 import { listPlants, refusalIn, toJson } from './client.ts'
 import type { Plant } from './fields.ts'
-import { countOf, freeId } from './messages.ts'
+import { countOf } from './messages.ts'
 import { set, state } from './state.ts'
 
 /** The first query of a list that is read as a whole. */
 const ALL_PLANTS = '?limit=1000&include=id'
-/** An id is suggested up to so many plants: ten pages. */
-const SUGGESTED_PLANTS = 500
 /** How long a browser may take to open the file. */
 const DOWNLOAD_OPENS_MS = 60_000
 
@@ -29,6 +27,10 @@ export function useRead<T>(read: () => Promise<T>, ...inputs: readonly unknown[]
       isCurrent = false
     }
   }, [...inputs, state.changes])
+  // A change that was stored shows that the server answers again.
+  useEffect(() => {
+    if (found.problem) set({ changes: state.changes + 1 })
+  }, [state.updates])
   return found
 }
 
@@ -67,27 +69,13 @@ export async function download(): Promise<void> {
   set({ notice: `Downloaded ${countOf(count)}.` })
 }
 
-/** Reads which ids are taken at first and after each change, unless the plants are too many. */
-export function useTakenIds(): void {
-  useEffect(() => {
-    const job = new AbortController()
-    const found: Plant[] = []
-    const add = (plants: readonly Plant[]) => {
-      found.push(...plants)
-      if (found.length > SUGGESTED_PLANTS) job.abort()
-    }
-    const show = () => {
-      if (!job.signal.aborted) set({ takenIds: { all: new Set(found.map(({ id }) => id)), last: found.at(-1)?.id } })
-      else if (found.length > SUGGESTED_PLANTS) set({ takenIds: {} })
-    }
-    // The list beside it tells what is wrong.
-    readAll(job, add).then(show, refusalIn)
-    return () => job.abort()
-  }, [state.changes])
-}
-
-/** An id that no plant has, as far as it is known; deleted ones may come back. */
-export function suggestedId(): string {
-  const { all, last } = state.takenIds
-  return all ? freeId(new Set([...all, ...state.deleted.map(({ id }) => id)]), last) : ''
+/** The plants that were read when there were `from` updates as they are now, and those that `isIn` belong to them, too. */
+export function updated(plants: readonly Plant[], from: number, isIn: (id: string) => boolean = () => false) {
+  const now = new Map(plants.map((plant) => [plant.id, plant]))
+  const last = new Map(state.updates.slice(from).map(({ id, plant }) => [id, plant]))
+  for (const [id, plant] of last) {
+    if (plant === undefined) now.delete(id)
+    else if (now.has(id) || isIn(id)) now.set(id, plant)
+  }
+  return [...now.values()]
 }

@@ -1,11 +1,6 @@
 import { type Address, formatAddress, parseAddress } from './address.ts'
 import type { Plant } from './fields.ts'
 
-interface Job {
-  readonly text: string
-  readonly stop: () => void
-}
-
 /** All that parts of the page share. The page is drawn anew after each change of it. */
 export interface State {
   readonly address: Address
@@ -24,9 +19,9 @@ export interface State {
   /** Requests wait until they are sent again. */
   readonly pause: { readonly message: string; readonly seconds: number } | undefined
   /** What goes on in the background. */
-  readonly job: Job | undefined
+  readonly job: { readonly text: string; readonly stop: () => void } | undefined
   /** How many plants are deleted or restored so far. */
-  readonly progress: Job | undefined
+  readonly progress: State['job']
   /** What is open above the list: the form for a new plant or for one that is edited, or the upload. */
   readonly panel: 'new' | 'upload' | Plant | undefined
   /** The plants that were deleted in this tab, the last one first. */
@@ -37,14 +32,12 @@ export interface State {
   readonly undo: readonly Plant[]
   /** The ids of the plants that are being changed. */
   readonly busy: ReadonlySet<string>
-  /** Grows with each change, after which lists are read again. */
+  /** Grows when lists shall be read again. */
   readonly changes: number
-  /** What changes of this tab have found or stored since the search began, by id. `undefined` for a plant that is gone. */
-  readonly updatedPlants: ReadonlyMap<string, Plant | undefined>
+  /** What changes of this tab have found or stored, in their order. `undefined` for a plant that is gone. */
+  readonly updates: readonly { readonly id: string; readonly plant: Plant | undefined }[]
   /** The id of the plant whose row gets the focus once it is there. */
   readonly focused: string
-  /** The ids of all plants, and the largest one of them. Nothing if they are too many. */
-  readonly takenIds: { readonly all?: ReadonlySet<string>; readonly last?: string | undefined }
 }
 
 const START: State = {
@@ -59,9 +52,9 @@ const START: State = {
     undo: [],
     busy: new Set(),
     changes: 0,
-    updatedPlants: new Map(),
+    updates: [],
   },
-  ...{ focused: '', takenIds: {} },
+  focused: '',
 }
 
 export let state = START
@@ -73,6 +66,8 @@ export function set(change: Partial<State>): void {
   state = { ...state, undo, ...change }
   draw(state)
 }
+
+export const recordUpdate = (id: string, plant?: Plant) => set({ updates: [...state.updates, { id, plant }] })
 
 /** Calls a function after each change. */
 export function start(drawState: typeof draw): void {

@@ -1,0 +1,53 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { largestSeenId, listPlants, refusalIn } from './client.ts'
+import { INT64_MAX } from './messages.ts'
+import { state } from './state.ts'
+
+/** So many requests look for the largest id, each for so many plants. */
+const LOOKS_MAX = 32
+const LOOK_PLANTS = 20
+
+/** An id for a new plant, once it is found, and the search for it. `suggestBehind` suggests the first free id behind another. */
+export function useSuggestedId(isNew: boolean) {
+  const [suggested, setSuggested] = useState('')
+  const search = useRef(Promise.resolve(''))
+  useEffect(() => {
+    let isWanted = isNew
+    if (isNew) search.current = findId(() => isWanted).catch((error) => refusalIn(error) && '')
+    void search.current.then(setSuggested)
+    return () => {
+      isWanted = false
+    }
+  }, [])
+  return { suggested, search, suggestBehind: (id: string) => setSuggested(freeFrom(BigInt(id) + 1n)) }
+}
+
+/**
+ * Finds the id after the largest one. It looks behind the largest id that was seen, doubles until there is nothing, and halves
+ * what is between. If that does not find the largest id, or none can be larger, it takes the first free id behind those shown.
+ */
+async function findId(isWanted: () => boolean): Promise<string> {
+  let low = largestSeenId()
+  let high: bigint | undefined
+  for (let looks = 0, at = low; looks < LOOKS_MAX && isWanted(); looks++) {
+    const { plants, next } = await listPlants(`?limit=${LOOK_PLANTS}&after=${at}&include=id`)
+    const last = plants.at(-1)
+    if (last) low = BigInt(last.id)
+    else high = at
+    if (low === high || (last && !next)) return freeFrom(low + 1n)
+    at = high === undefined ? 2n * low + 1n : (low + high) / 2n
+    if (at > INT64_MAX) at = INT64_MAX
+  }
+  return freeFrom(INT64_MAX + 1n)
+}
+
+/** The first free id from this one on, or of those behind the shown ones if none is so large. What was deleted may come back. */
+function freeFrom(from: bigint): string {
+  const idOf = (row: HTMLElement) => BigInt(row.dataset.id ?? 1)
+  const shown = [...document.querySelectorAll<HTMLElement>('tr[data-id]')].map(idOf)
+  const taken = new Set([...shown, ...[...state.deleted, ...state.maybeDeleted].map(({ id }) => BigInt(id))])
+  const [first = 1n] = shown.filter((each) => each > 0n).sort((one, other) => (one < other ? -1 : 1))
+  let id = from > INT64_MAX ? first : from
+  while (taken.has(id)) id = id < INT64_MAX ? id + 1n : 1n
+  return `${id}`
+}
