@@ -36,7 +36,6 @@ export async function openEngine<All extends Writes>(
   refuseLeftFiles(path)
   const isEmpty = sizeOf(path) === 0
   if (mustExist && isEmpty) throw exists ? databaseEmpty(path) : databaseMissing(path)
-  const warn = (message: string) => onEvent({ level: 'warn', message, sizes: {} })
   let isMade = false
   try {
     if (startThread !== undefined) removeLeftovers(path)
@@ -47,13 +46,17 @@ export async function openEngine<All extends Writes>(
     // SQLite does not sync the directory's entry of a new WAL. Without the entry a power loss would lose the whole WAL.
     syncDirectory(dirname(path))
     const objects = describeObjects(foreign)
-    if (objects !== '') warn(`the database has objects of other programs, which no backup holds: ${objects}`)
+    if (objects !== '') onEvent({ level: 'warn', message: `${FOREIGN_OBJECTS}: ${objects}`, sizes: {} })
     if (isCreated) options.onCreated?.(path)
     const exposed = startThread === undefined ? [] : filesOpenToOthers(path)
-    if (exposed.length > 0) warn(`the database is open to others: chmod 600 ${exposed.join(' ')}`)
+    if (exposed.length > 0) onEvent({ level: 'warn', message: `${EXPOSED}: chmod 600 ${exposed.join(' ')}`, sizes: {} })
     return connect<All>(program, path, onFailure, options)
   } catch (error) {
     if (isUnshared(error)) removeUnshared(path, isMade)
     throw toOpenError(error, path)
   }
 }
+
+const EXPOSED = 'the database is open to others'
+
+const FOREIGN_OBJECTS = 'the database has objects of other programs, which no backup holds'
