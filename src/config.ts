@@ -174,6 +174,7 @@ export const OPTIONS = {
   onConflict: optionWithDefault('--on-conflict <rule>', values.oneOf(CONFLICT_RULES), 'fail').help(
     'If the user already has a plant with the id of a line. fail: import nothing. skip: keep the plant. replace: replace the plant.',
   ),
+  csv: new Option('--csv', 'Prints CSV with a header line, for spreadsheets. Needs --user.'),
   maxLine: optionWithDefault('--max-line <size>', values.size, '385KiB').help(
     'The longest line of the input. Exported lines are never longer than six times the --max-body of the server and 1 KiB.',
   ),

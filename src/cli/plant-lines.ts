@@ -1,8 +1,19 @@
+import { isUtf8 } from 'node:buffer'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { escapeControlsInLines } from '../controls.ts'
 import { AppError } from '../domain/error.ts'
 import { parseJson, toNewPlant } from '../domain/new-plant.ts'
-import { describeFields, type OwnedPlant, plantJson, toPlant } from '../domain/plant.ts'
+import {
+  describeFields,
+  isOptional,
+  NEW_PLANT_FIELDS,
+  type OwnedPlant,
+  plantJson,
+  toPlant,
+  valuesOf,
+} from '../domain/plant.ts'
+import { type CsvReader, openCsv, renderCsv } from '../domain/plant-csv.ts'
+import { plantLines } from '../domain/plant-file.ts'
 import { OTHER_NAME_RULE, PROVIDER_USER_PREFIX, USER_NAME, USER_NAME_RULE } from '../domain/token.ts'
 
 const LINE_FEED = 0x0a
@@ -13,7 +24,7 @@ const OTHER_FILES: readonly (readonly [pattern: RegExp, advice: string])[] = [
   [/^(?:\xff\xfe|\xfe\xff|.?\0)/s, 'UTF-16: convert it to UTF-8'],
   [/^\s*\[/, 'a JSON array: write each plant in a line of its own'],
   [/^\s*\{\s*$/, 'pretty-printed JSON: write each plant in one line'],
-  [/^[\w "-]+[,;\t]/, 'CSV: write each plant as a JSON object'],
+  [/^[\w "-]+[,;\t]/, 'CSV without its header: begin it with the line id,name,tag'],
   [/[^\x80-\xff][\x80-\xff][^\x80-\xff]/, 'Latin-1: convert it to UTF-8'],
 ]
 
@@ -23,6 +34,58 @@ export const renderPlantLines = (plants: readonly OwnedPlant[]): string =>
 
 const renderPlantLine = ({ user, id, plant }: OwnedPlant): string =>
   `{"user":${JSON.stringify(user)},${plantJson(plant, id).slice(1)}\n`
+
+/** The first line of CSV. */
+export const CSV_HEADER = renderCsv([[...NEW_PLANT_FIELDS]])
+
+/** Renders plants as lines of CSV (RFC 4180), without their user. */
+export const renderPlantCsv = (plants: readonly OwnedPlant[]): string =>
+  renderCsv(plants.map(({ id, plant }) => [id, ...valuesOf(plant)]))
+
+/** The fields of a plant as columns of a CSV. */
+const CSV_FIELDS = NEW_PLANT_FIELDS.map((name) => ({ name, isOptional: isOptional(name) }))
+
+/**
+ * The plants of a stream, or why a line is refused; the first time also what the file looks like. A line without a user is one of
+ * `user`. Calls `onBatch` with the bytes that were read whenever the lines of a chunk are done.
+ */
+export async function* readPlants(
+  stream: AsyncIterable<Uint8Array>,
+  { user, maxLine }: { readonly user: string | undefined; readonly maxLine: number },
+  onBatch: (bytes: number) => void,
+) {
+  /** Whether the form of the file is known, or was told. */
+  let isKnown = false
+  const lines = plantLines(numbered(stream, maxLine, onBatch), {
+    maxBytes: maxLine,
+    tooLong: `it is longer than ${maxLine} bytes: --max-line allows more.`,
+    openCsv(header): CsvReader | string | undefined {
+      const csv = openCsv(header, CSV_FIELDS)
+      isKnown = csv !== undefined
+      return csv && user === undefined ? 'CSV names no user: --user says whose plants these are.' : csv
+    },
+  })
+  for await (const { number, line, json, problem } of lines) {
+    const plant = problem ?? parsePlantLine(json === undefined ? line : Buffer.from(json), user)
+    if (typeof plant !== 'string' || isKnown) yield { number, plant }
+    else yield { number, plant: plant + describeFile(line) }
+    isKnown ||= typeof plant === 'string'
+  }
+}
+
+/** The lines of a stream as they were read, but a BOM. */
+async function* numbered(stream: AsyncIterable<Uint8Array>, maxBytes: number, onBatch: (bytes: number) => void) {
+  let [number, bytes] = [0, 0]
+  for await (const batch of readLines(stream, maxBytes)) {
+    for (const read of batch) {
+      bytes += read.length + 1
+      const line = number++ === 0 ? withoutBom(read) : read
+      const text = Buffer.from(line).toString()
+      yield { number, line, text, bytes: line.length, isUtf8: isUtf8(line) }
+    }
+    onBatch(bytes)
+  }
+}
 
 /**
  * The lines of a stream, one batch for each chunk. Bytes after the last line feed are a line, too. A line of more than
@@ -55,13 +118,10 @@ export async function* readLines(stream: AsyncIterable<Uint8Array>, maxBytes: nu
 }
 
 /** The line without a BOM. */
-export const withoutBom = (line: Uint8Array) => line.subarray(line.subarray(0, 3).toHex() === 'efbbbf' ? 3 : 0)
-
-/** Whether a line has only white space, as for the page. */
-export const isBlank = (line: Uint8Array): boolean => Buffer.from(line).toString().trim() === ''
+const withoutBom = (line: Uint8Array) => line.subarray(line.subarray(0, 3).toHex() === 'efbbbf' ? 3 : 0)
 
 /** The kind of file that has such a line, as a sentence behind another one, or nothing. */
-export function describeFile(line: Uint8Array): string {
+function describeFile(line: Uint8Array): string {
   const [, advice] = OTHER_FILES.find(([pattern]) => pattern.test(Buffer.from(line).toString('latin1'))) ?? []
   return advice ? ` The file looks like ${advice}.` : ''
 }
@@ -70,8 +130,7 @@ export function describeFile(line: Uint8Array): string {
  * Reads a line as strictly as the server reads the body of a create. Returns the reason if it refuses the line. A line without a
  * user belongs to `defaultUser`; with a `defaultUser`, a line of another user is refused.
  */
-export function parsePlantLine(line: Uint8Array, maxBytes: number, defaultUser?: string): OwnedPlant | string {
-  if (line.length > maxBytes) return `it is longer than ${maxBytes} bytes: --max-line allows more.`
+function parsePlantLine(line: Uint8Array, defaultUser?: string): OwnedPlant | string {
   try {
     const plant = toNewPlant(parseJson(line))
     const user = ('user' in plant ? plant.user : undefined) ?? defaultUser

@@ -56,6 +56,7 @@ describe('the fields of a plant', () => {
 
   const ways: readonly (readonly [string, (from: string, to: string) => Promise<unknown>])[] = [
     ['every line of an export, which an import stores', exportAndImport],
+    ['every line of a CSV, which an import stores', exportAndImportCsv],
     ['a backup, and in the database that restore makes of it', backUpAndRestore],
     ['a copy from SQLite to SQLite', (from, to) => run(['copy', '--from', from, '--to', to])],
     ...(lacks(POSTGRES_SERVER) ? [] : [['a copy to PostgreSQL, and in one back to SQLite', copyThereAndBack] as const]),
@@ -71,15 +72,19 @@ describe('the fields of a plant', () => {
   })
 })
 
-async function importInto(database: string, lines: string): Promise<void> {
+async function importInto(database: string, lines: string, args: readonly string[] = []): Promise<void> {
   await (await openStore(database, () => {})).close()
-  await run(['import', '--on-conflict', 'replace', '--database', database], lines)
+  await run(['import', '--on-conflict', 'replace', '--database', database, ...args], lines)
 }
 
 async function exportAndImport(from: string, to: string): Promise<void> {
   const lines = await run(['export', '--database', from])
   expect(lines).toBe(LINES)
   await importInto(to, lines)
+}
+
+async function exportAndImportCsv(from: string, to: string): Promise<void> {
+  await importInto(to, await run(['export', '--csv', '--user', 'me', '--database', from]), ['--user', 'me'])
 }
 
 async function backUpAndRestore(from: string, to: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { readLines } from '../../src/cli/plant-lines.ts'
+import { CSV_HEADER, readLines, readPlants, renderPlantCsv } from '../../src/cli/plant-lines.ts'
 import { expectProperty, PROPERTY_TIMEOUT_MS } from '../support/properties.ts'
 
 const MAX_BYTES = 8
@@ -54,3 +54,32 @@ describe('lines', () => {
     PROPERTY_TIMEOUT_MS,
   )
 })
+
+const text = fc.string({
+  unit: fc.oneof(fc.constantFrom(...',;"\n\r \t\ufeff=\0'), fc.string({ unit: 'binary', maxLength: 1 })),
+})
+const anyText = text.map((each) => each.toWellFormed().replaceAll('\0', ''))
+
+test(
+  'plants come back from CSV wherever it is cut, but an empty tag is none',
+  () =>
+    expectProperty(
+      'CSV',
+      fc.tuple(
+        fc.array(fc.record({ id: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), name: anyText, tag: anyText })),
+        fc.integer({ min: 1, max: 9 }),
+      ),
+      async ([rows, size]) => {
+        const plants = rows.map(({ id, name, tag }) => ({ user: 'me', id, plant: tag ? { name, tag } : { name } }))
+        const bytes = Buffer.from(CSV_HEADER + renderPlantCsv(plants))
+        const chunks = async function* () {
+          for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+        }
+        const found: unknown[] = []
+        for await (const { plant } of readPlants(chunks(), { user: 'me', maxLine: 9999 }, () => {})) found.push(plant)
+
+        expect(found).toEqual(plants)
+      },
+    ),
+  PROPERTY_TIMEOUT_MS,
+)

@@ -1,19 +1,27 @@
 import type { Command } from '@commander-js/extra-typings'
+import { escapeControlsInLines } from '../../controls.ts'
+import { misused } from '../../domain/error.ts'
+import type { OwnedPlant } from '../../domain/plant.ts'
 import { databaseOf } from '../../store/open.ts'
 import { defineCommand } from '../command.ts'
 import type { Io } from '../io.ts'
 import { runUntilSignal, showProgress } from '../long-task.ts'
 import { counted } from '../output.ts'
-import { renderPlantLines } from '../plant-lines.ts'
+import { CSV_HEADER, renderPlantCsv, renderPlantLines } from '../plant-lines.ts'
 
-/** `export`: prints plants as they are at one moment, a line of JSON each, as fast as the reader takes them. */
+/** `export`: prints plants as they are at one moment, a line of JSON or CSV each, as fast as the reader takes them. */
 export const exportCommand = (program: Command, io: Io) =>
   defineCommand(program, 'export', {
-    does: 'Prints all plants, or the plants of a user, one line of JSON each. Works while a server runs.',
-    examples: ['export', 'export --user me --database /var/lib/plantstore/plants.db'],
+    does: 'Prints all plants, or the plants of a user, one line of JSON each, or CSV. Works while a server runs.',
+    examples: ['export', 'export --user me --csv --database /var/lib/plantstore/plants.db'],
     exits: { failed: 'The user is unknown.', closedPipe: 'The reader of stdout has gone.' },
-    options: ['plantsOf', 'databaseFile'],
-  }).action(async ({ database, user }) => {
+    options: ['plantsOf', 'csv', 'databaseFile'],
+  }).action(async ({ database, user, csv }) => {
+    if (csv && user === undefined) throw misused('CSV has no column for users: --user says whose plants to print.')
+    // CSV has no escapes for control characters, which would command a terminal.
+    const renderCsv = (batch: readonly OwnedPlant[]) =>
+      io.printsToTerminal ? escapeControlsInLines(renderPlantCsv(batch)) : renderPlantCsv(batch)
+    const render = csv ? renderCsv : renderPlantLines
     let done = 0
     let plants = 0
     const exportPlants = async (signal: AbortSignal) => {
@@ -21,8 +29,9 @@ export const exportCommand = (program: Command, io: Io) =>
       await tools.exportPlants(user, async (batches, total) => {
         plants = total
         using progress = showProgress(io)
+        if (csv) await io.print(CSV_HEADER)
         for (const batch of batches) {
-          await io.print(renderPlantLines(batch))
+          await io.print(render(batch))
           signal.throwIfAborted()
           done += batch.length
           if (!io.printsToTerminal) progress.update(done, plants, `${done} of ${plants} plants exported`)

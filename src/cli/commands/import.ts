@@ -9,7 +9,7 @@ import { type Input, openInput } from '../input.ts'
 import type { Io } from '../io.ts'
 import { runUntilSignal, showProgress } from '../long-task.ts'
 import { counted, toJson } from '../output.ts'
-import { describeFile, isBlank, parsePlantLine, readLines, withoutBom } from '../plant-lines.ts'
+import { readPlants } from '../plant-lines.ts'
 
 /** How many refused lines are printed. */
 export const REFUSALS_SHOWN_MAX = 20
@@ -30,7 +30,7 @@ interface ImportJob {
 /** `import`: checks all lines, then stores their plants. If it refuses a line, it prints the reason and stores nothing. */
 export const importCommand = (program: Command, io: Io) =>
   defineCommand(program, 'import', {
-    does: 'Stores plants from lines of JSON in the form of export. Reads stdin without a file.',
+    does: 'Stores plants from lines of JSON or CSV in the form of export. Reads stdin without a file.',
     examples: ['import plants.jsonl', 'import - --user me --on-conflict skip'],
     exits: { failed: 'A line is refused, or the file cannot be read.' },
     options: ['userOfLines', 'onConflict', 'maxLine', 'atomic', 'json', 'databaseFile'],
@@ -71,25 +71,18 @@ function describeStored({ counts: { durable }, lines, rule }: ImportJob): string
 async function* checkLines(job: ImportJob, target: PlantImport, signal: AbortSignal, io: Io): AsyncGenerator<string> {
   const { stream, bytes: total } = job.input
   using progress = showProgress(io)
-  let [bytes, number, refused] = [0, 0, 0]
-  for await (const batch of readLines(stream, job.maxLine)) {
+  const onBatch = (bytes: number) => {
     signal.throwIfAborted()
-    for (const read of batch) {
-      number++
-      const line = number === 1 ? withoutBom(read) : read
-      bytes += line.length + 1
-      if (isBlank(line)) continue
-      job.lines++
-      const plant = parsePlantLine(line, job.maxLine, job.user)
-      if (typeof plant === 'string') {
-        yield `line ${number}: ${plant}${refused++ === 0 ? describeFile(line) : ''}`
-        continue
-      }
-      const first = target.add(plant, number)
-      if (first !== undefined && job.rule === 'fail')
-        yield `line ${number}: its user and id are those of line ${first}.`
-    }
     progress.update(bytes, total, `${counted(job.lines, 'plant')} checked`)
+  }
+  for await (const { number, plant } of readPlants(stream, job, onBatch)) {
+    job.lines++
+    if (typeof plant === 'string') {
+      yield `line ${number}: ${plant}`
+      continue
+    }
+    const first = target.add(plant, number)
+    if (first !== undefined && job.rule === 'fail') yield `line ${number}: its user and id are those of line ${first}.`
   }
 }
 

@@ -1,0 +1,59 @@
+import type { CsvReader } from './plant-csv.ts'
+
+/** A line of a file, without its line feed. Several lines of CSV are one if they are one plant. */
+export interface FileLine {
+  /** Its number in the file, or that of the first of several. */
+  readonly number: number
+  readonly text: string
+  readonly bytes: number
+  readonly isUtf8: boolean
+}
+
+/** A line that is a plant. */
+export type PlantLine<Line> = Line & {
+  /** The plant, if the line is CSV. */
+  readonly json?: string
+  /** Why the line is refused, if that is known. */
+  readonly problem?: string
+}
+
+interface Rules {
+  /** Begins to read CSV if the first line is its header, or says why it is refused. */
+  readonly openCsv: (header: string) => CsvReader | string | undefined | Promise<CsvReader | string | undefined>
+  readonly maxBytes: number
+  /** What is said of a longer line. */
+  readonly tooLong: string
+}
+
+/**
+ * The plants in lines of JSON or CSV without the blank lines, as `import` and the page read them. It stops at a line that is too
+ * long, and at a header that is refused.
+ */
+export async function* plantLines<Line extends FileLine>(
+  lines: AsyncIterable<Line>,
+  { openCsv, maxBytes, tooLong }: Rules,
+): AsyncGenerator<PlantLine<Line>> {
+  let csv: CsvReader | undefined
+  let isHeader = true
+  /** The lines of a plant of CSV so far, as one. */
+  let begun: Line | undefined
+  for await (const line of lines) {
+    if (begun === undefined && line.text.trim() === '') continue
+    if (begun) begun = { ...begun, bytes: begun.bytes + 1 + line.bytes, isUtf8: begun.isUtf8 && line.isUtf8 }
+    else begun = line
+    if (begun.bytes > maxBytes) return yield { ...begun, problem: tooLong }
+    if (isHeader) {
+      const opened = await openCsv(line.text)
+      if (typeof opened === 'string') return yield { ...begun, problem: opened }
+      csv = opened
+      isHeader = false
+      begun = csv ? undefined : begun
+    }
+    if (begun === undefined) continue
+    const found = csv ? csv(line.text) : {}
+    if (found === undefined) continue
+    yield { ...begun, ...(csv && !begun.isUtf8 ? { problem: 'it is not UTF-8: save the file as UTF-8.' } : found) }
+    begun = undefined
+  }
+  if (begun) yield { ...begun, problem: 'a quoted field in it does not end.' }
+}
