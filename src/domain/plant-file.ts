@@ -38,7 +38,7 @@ export async function* plantLines<Line extends FileLine>(
   /** The lines of a plant of CSV so far, as one. */
   let begun: Line | undefined
   for await (const line of lines) {
-    if (begun === undefined && line.text.trim() === '') continue
+    if (begun === undefined && line.text.trim() === '' && line.bytes <= maxBytes) continue
     if (begun) begun = { ...begun, bytes: begun.bytes + 1 + line.bytes, isUtf8: begun.isUtf8 && line.isUtf8 }
     else begun = line
     if (begun.bytes > maxBytes) return yield { ...begun, problem: tooLong }
