@@ -156,10 +156,12 @@ describe('the house', () => {
     expect(words).toEqual([])
   })
 
-  test('shares one file between the server and the script of the page: the tags of what both show', () => {
-    expect(imports.filter(({ from, to }) => from.startsWith(PAGE) !== to.startsWith(PAGE))).toEqual([
-      { from: `${PAGE}client.ts`, to: 'http/etag.ts' },
-    ])
+  test('shares tags and the rules of files of plants alone between the server and the script of the page', () => {
+    const shared = imports.filter(({ from, to }) => from.startsWith(PAGE) !== to.startsWith(PAGE))
+
+    expect(files.filter((file) => file.startsWith(PAGE))).toContain(`${PAGE}client.ts`)
+    expect([...new Set(shared.map(({ to }) => to))]).toEqual(['http/etag.ts', 'domain/plant-file.ts'])
+    expect(imports.filter(({ from }) => from === 'domain/plant-file.ts')).toEqual([])
   })
 
   test('has no file that imports itself by a circle of imports, those of types included', () => {

@@ -12,21 +12,11 @@ import {
   toPlant,
   valuesOf,
 } from '../domain/plant.ts'
-import { type CsvReader, openCsv, renderCsv } from '../domain/plant-csv.ts'
-import { plantLines } from '../domain/plant-file.ts'
+import { openCsv, renderCsv } from '../domain/plant-csv.ts'
+import { type CsvReader, describeFile, NO_JSON, plantLines } from '../domain/plant-file.ts'
 import { OTHER_NAME_RULE, PROVIDER_USER_PREFIX, USER_NAME, USER_NAME_RULE } from '../domain/token.ts'
 
 const LINE_FEED = 0x0a
-
-/** What other files look like by one of their lines in Latin-1, and what helps. */
-const OTHER_FILES: readonly (readonly [pattern: RegExp, advice: string])[] = [
-  [/^.\x8b/s, 'gzip: decompress it'],
-  [/^(?:\xff\xfe|\xfe\xff|.?\0)/s, 'UTF-16: convert it to UTF-8'],
-  [/^\s*\[/, 'a JSON array: write each plant in a line of its own'],
-  [/^\s*\{\s*$/, 'pretty-printed JSON: write each plant in one line'],
-  [/^[\w "-]+[,;\t]/, 'CSV without its header: begin it with the line id,name,tag'],
-  [/[^\x80-\xff][\x80-\xff][^\x80-\xff]/, 'Latin-1: convert it to UTF-8'],
-]
 
 /** Renders plants as lines of JSON (https://jsonlines.org). Each line is a `NewPlant` with the name of its user. */
 export const renderPlantLines = (plants: readonly OwnedPlant[]): string =>
@@ -68,7 +58,7 @@ export async function* readPlants(
   for await (const { number, line, json, problem } of lines) {
     const plant = problem ?? parsePlantLine(json === undefined ? line : Buffer.from(json), user)
     if (typeof plant !== 'string' || isKnown) yield { number, plant }
-    else yield { number, plant: plant + describeFile(line) }
+    else yield { number, plant: plant + describeFile(Buffer.from(line).toString('latin1')) }
     isKnown ||= typeof plant === 'string'
   }
 }
@@ -120,12 +110,6 @@ export async function* readLines(stream: AsyncIterable<Uint8Array>, maxBytes: nu
 /** The line without a BOM. */
 const withoutBom = (line: Uint8Array) => line.subarray(line.subarray(0, 3).toHex() === 'efbbbf' ? 3 : 0)
 
-/** The kind of file that has such a line, as a sentence behind another one, or nothing. */
-function describeFile(line: Uint8Array): string {
-  const [, advice] = OTHER_FILES.find(([pattern]) => pattern.test(Buffer.from(line).toString('latin1'))) ?? []
-  return advice ? ` The file looks like ${advice}.` : ''
-}
-
 /**
  * Reads a line as strictly as the server reads the body of a create. Returns the reason if it refuses the line. A line without a
  * user belongs to `defaultUser`; with a `defaultUser`, a line of another user is refused.
@@ -141,7 +125,7 @@ function parsePlantLine(line: Uint8Array, defaultUser?: string): OwnedPlant | st
     return { user, id: plant.id, plant: toPlant(plant) }
   } catch (error) {
     if (!(error instanceof AppError)) throw error
-    if (error.kind === 'body_not_json') return 'it is no JSON in UTF-8, or is nested too deep.'
+    if (error.kind === 'body_not_json') return NO_JSON
     return error.message || `it must be a JSON object with ${describeFields(['user'])}.`
   }
 }

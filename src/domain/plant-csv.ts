@@ -1,16 +1,5 @@
 import { parse, unparse } from 'papaparse'
-
-/** A field of plants, as a column of CSV. */
-export interface CsvField {
-  readonly name: string
-  readonly isOptional: boolean
-}
-
-/**
- * Takes the next line of a file. Returns the JSON of the plant that ends with it, as JSON Lines have it, or why the plant is
- * refused, or `undefined` while a quoted field goes on in the next line.
- */
-export type CsvReader = (line: string) => { readonly json: string } | { readonly problem: string } | undefined
+import type { CsvReader, PlantField } from './plant-file.ts'
 
 const INTEGER = /^(?:0|-?[1-9]\d*)$/
 
@@ -18,7 +7,7 @@ const INTEGER = /^(?:0|-?[1-9]\d*)$/
  * Begins to read CSV (RFC 4180) whose header names the columns, with commas or semicolons. Returns why it refuses the columns, or
  * `undefined` if the line does not name all fields that a plant must have. The script of the page has this file, too.
  */
-export function openCsv(header: string, fields: readonly CsvField[]): CsvReader | string | undefined {
+export function openCsv(header: string, fields: readonly PlantField[]): CsvReader | string | undefined {
   const required = fields.filter(({ isOptional }) => !isOptional)
   const found = [',', ';']
     .map((delimiter) => ({ delimiter, columns: split(header.replace(/\r$/, ''), delimiter).fields }))

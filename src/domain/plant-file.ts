@@ -1,4 +1,14 @@
-import type { CsvReader } from './plant-csv.ts'
+/** A field of plants, as a column of CSV. */
+export interface PlantField {
+  readonly name: string
+  readonly isOptional: boolean
+}
+
+/**
+ * Takes the next line of CSV. Returns the JSON of the plant that ends with it, or why the plant is refused, or `undefined` while
+ * a quoted field goes on in the next line.
+ */
+export type CsvReader = (line: string) => { readonly json: string } | { readonly problem: string } | undefined
 
 /** A line of a file, without its line feed. Several lines of CSV are one if they are one plant. */
 export interface FileLine {
@@ -15,6 +25,27 @@ export type PlantLine<Line> = Line & {
   readonly json?: string
   /** Why the line is refused, if that is known. */
   readonly problem?: string
+  /** Nothing behind it is read. */
+  readonly isLast?: true
+}
+
+/** What is said of a line that is not even JSON. */
+export const NO_JSON = 'it is no JSON in UTF-8, or is nested too deep.'
+
+/** What other files look like by one of their lines in Latin-1, and what helps. */
+const OTHER_FILES: readonly (readonly [pattern: RegExp, advice: string])[] = [
+  [/^.\x8b/s, 'gzip: decompress it'],
+  [/^(?:\xff\xfe|\xfe\xff|.?\0)/s, 'UTF-16: convert it to UTF-8'],
+  [/^\s*\[/, 'a JSON array: write each plant in a line of its own'],
+  [/^\s*\{\s*$/, 'pretty-printed JSON: write each plant in one line'],
+  [/^[\w "-]+[,;\t]/, 'CSV without its header: begin it with the line id,name,tag'],
+  [/[^\x80-\xff][\x80-\xff][^\x80-\xff]/, 'Latin-1: convert it to UTF-8'],
+]
+
+/** The kind of file that has such a line in Latin-1, as a sentence behind another one, or nothing. */
+export function describeFile(line: string): string {
+  const [, advice] = OTHER_FILES.find(([pattern]) => pattern.test(line)) ?? []
+  return advice ? ` The file looks like ${advice}.` : ''
 }
 
 interface Rules {
@@ -41,10 +72,10 @@ export async function* plantLines<Line extends FileLine>(
     if (begun === undefined && line.text.trim() === '' && line.bytes <= maxBytes) continue
     if (begun) begun = { ...begun, bytes: begun.bytes + 1 + line.bytes, isUtf8: begun.isUtf8 && line.isUtf8 }
     else begun = line
-    if (begun.bytes > maxBytes) return yield { ...begun, problem: tooLong }
+    if (begun.bytes > maxBytes) return yield { ...begun, problem: tooLong, isLast: true }
     if (isHeader) {
       const opened = await openCsv(line.text)
-      if (typeof opened === 'string') return yield { ...begun, problem: opened }
+      if (typeof opened === 'string') return yield { ...begun, problem: opened, isLast: true }
       csv = opened
       isHeader = false
       begun = csv ? undefined : begun

@@ -72,6 +72,8 @@ const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
 `
 
 function linkTo(path: string): string {
+  // Another script imports it when it needs it.
+  if (path.endsWith('.mjs')) return `<link rel="module" href="${path}">`
   if (path.endsWith('.js')) return `<script src="${path}" defer></script>`
   return `<link rel="${path.endsWith('.css') ? 'stylesheet' : 'icon'}" href="${path}">`
 }

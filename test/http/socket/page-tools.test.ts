@@ -91,38 +91,106 @@ describe('tools of the page', () => {
     },
   )
 
-  testPage('an upload of a download adds what is missing, and gives a result for each line', async (begin) => {
+  testPage('an upload adds what is missing, and tells of each line what import would', async (begin) => {
     const plants = [
       '{"id":-9223372036854775808,"name":"Fern 10","tag":"shade"}',
       '{"id":9007199254740993,"name":"מרווה"}',
     ]
     const { service, page, ui } = await begin({ plants })
-    const results = page.locator('.results li')
-
     const content = await Bun.file(await ui.downloaded()).text()
     await service.delete('9007199254740993')
     await ui.click('Upload')
-    const choose = (buffer: Buffer) =>
-      page
-        .getByLabel('A file with a plant in each line')
-        .setInputFiles({ name: 'plants.jsonl', mimeType: 'application/jsonl', buffer })
-    await choose(Buffer.from('{"id":8,"name":"Caf\xe9"}\n', 'latin1'))
-    await ui.see('Added 0 plants: the file is not UTF-8 behind line 0, so convert it.')
-    const taken = '{"id":9007199254740993,"name":"Moss"}'
-    await choose(Buffer.from(`\ufeff${content}${taken}\n${taken.replace(',', '.0,')}\nFern\n{"id":7}\n \t\r\n`))
-    await ui.see('Done: 2 plants added, 4 refused.')
-    await ui.row('9007199254740993').waitFor()
+    const focused = await page.evaluate<string>('document.activeElement.type')
+    const noJson = 'it is no JSON in UTF-8, or is nested too deep.'
+    /** The text of a file, what happened last, how many plants were added, there or refused, and the results. */
+    const files: readonly (readonly [text: string, end: string, counts: string, ...told: readonly string[]])[] = [
+      [
+        `\ufeff${content}\n \t\r\n{"id":9007199254740993,"name":"Moss"}\nFern\n{"id":7}\n\ufeff{"id":1,"name":"a"}`,
+        'Added 1 plant: all lines of the file are done.',
+        'Done: 1 plant added, 1 already there, 4 refused.',
+        'Line 1: already there.',
+        'Line 2: added.',
+        'Line 5: You have a plant with this id already, “מרווה”.',
+        `Line 6: ${noJson}`,
+        'Line 7: “name” is required and must be a string without U+0000 and without unpaired surrogates.',
+        `Line 8: ${noJson}`,
+      ],
+      [
+        `${'{"id":5,"name":"Moss"}\n'.repeat(4000)}Caf\xe9\n`,
+        'Added 0 plants: the file is not UTF-8: save it as UTF-8, then choose it again.',
+        'Done: 0 plants added, 0 already there, 0 refused.',
+      ],
+      [
+        'id;tag\n5;sun',
+        'Added 0 plants: all lines of the file are done.',
+        'Done: 0 plants added, 0 already there, 2 refused.',
+        `Line 1: ${noJson} The file looks like CSV without its header: begin it with the line id,name,tag.`,
+        `Line 2: ${noJson}`,
+      ],
+      [
+        `${' '.repeat(394_241)}\n{"id":5,"name":"Moss"}`,
+        'Added 0 plants: stopped at line 1.',
+        'Done: 0 plants added, 0 already there, 1 refused.',
+        'Line 1: it is longer than 394240 bytes, so nothing behind it was read.',
+      ],
+      [
+        '\ufeff\r\n"id";"name";"tag"\r\n9007199254740993;מרווה;\r\n10;"two\r\n\r\n""lines""";sun\r\n\r\n07;Ivy;\n4;"a"b;\n5;\n12;"x',
+        'Added 1 plant: all lines of the file are done.',
+        'Done: 1 plant added, 1 already there, 4 refused.',
+        'Line 3: already there.',
+        'Line 4: added.',
+        'Line 8: “id” is required and must be a whole number from -9223372036854775808 to 9223372036854775807.',
+        'Line 9: a field with a quote needs quotes around it, and each quote in it twice.',
+        'Line 10: it has 2 fields, and the first line has 3.',
+        'Line 11: a quoted field in it does not end.',
+      ],
+      [
+        'id,name,user\n5,Moss,me',
+        'Added 0 plants: stopped at line 1.',
+        'Done: 0 plants added, 0 already there, 1 refused.',
+        'Line 1: the column `user` is no field of a plant, or is there twice: leave it out.',
+      ],
+    ]
+    const seen: unknown[] = []
+    for (const [text, end] of files) {
+      const buffer = Buffer.from(text, text.includes('\xe9') ? 'latin1' : 'utf8')
+      await page.locator('input[type=file]').setInputFiles({ name: 'plants', mimeType: 'text/plain', buffer })
+      await ui.told(end)
+      seen.push([text, end, ...(await page.locator('.upload > p, .upload li').allTextContents())])
+    }
 
-    expect(content).toBe(`${plants.join('\n')}\n`)
-    expect(await results.allTextContents()).toEqual([
-      'Line 1: added.',
-      'Line 2: added.',
-      'Line 3: You have a plant with this id already, “מרווה”.',
-      'Line 4: You have a plant with this id already.',
-      'Line 5: This is no plant. A plant is written like {"id":1,"name":"Fern"}.',
-      expect.stringContaining('Line 6: The server refused this. It says: “name” is required and must be'),
-    ])
-    expect((await service.list('?include=id')).text).toBe(`[${plants.join()}]`)
+    expect(seen).toEqual([...files])
+    expect([content, focused]).toEqual([`${plants.join('\n')}\n`, 'file'])
+    expect((await service.list('?include=id')).text).toBe(
+      `[${plants[0]},{"id":10,"name":"two\\r\\n\\r\\n\\"lines\\"","tag":"sun"},${plants[1]}]`,
+    )
+  })
+
+  testPage('an upload goes on beside other panels, asks before the page is left, and ends by Stop', async (begin) => {
+    const { service, page, ui } = await begin({})
+    const asked: string[] = []
+    page.on('dialog', (dialog) => {
+      asked.push(dialog.type())
+      void dialog.dismiss()
+    })
+    await ui.click('Upload')
+    const slow = await ui.hold('POST', '/plants')
+    const buffer = Buffer.from('{"id":1,"name":"Fern"}\n{"id":2,"name":"Ivy"}\n')
+    await page.locator('input[type=file]').setInputFiles({ name: 'plants', mimeType: 'text/plain', buffer })
+    await slow.begun
+    await ui.click('New plant')
+    await page.keyboard.press('Escape')
+    await page.getByRole('form').waitFor({ state: 'detached' })
+    await page.evaluate('setTimeout(() => location.reload())')
+    await until('the browser asks', () => asked.length === 1)
+    await ui.click('Sign out')
+    await ui.click('Stop')
+    slow.release()
+    await ui.told('Added 1 plant: stopped at line 1.')
+    await ui.see('Stopped: 1 plant added')
+
+    expect(asked).toEqual(['beforeunload', 'confirm'])
+    expect(await service.names()).toEqual(['Fern'])
   })
 
   testPage('a list sorts all plants but no part, filters by a tag, and deletes what is selected', async (begin) => {

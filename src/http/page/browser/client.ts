@@ -157,17 +157,20 @@ export async function createPlant(plant: Plant): Promise<void> {
   recordUpdate(plant.id, plant)
 }
 
-/** Creates the plant of a line of JSON. Browsers repeat requests by themselves, so an equal plant may come from this request. */
+/**
+ * Creates the plant of a line of JSON. Returns `false` if an equal one is there. Browsers repeat requests by themselves, so it
+ * may come from this request.
+ */
 export async function createFrom(
   line: string,
   plant: Partial<Plant>,
   onFound = (_stored?: Plant) => {},
-): Promise<void> {
+): Promise<boolean> {
   const { error } = await send('POST', 'plants', { body: line, expected: [CODES.exists, CODES.unknown] })
-  if (error === 0) return
+  if (error === 0) return true
   if (plant.id === undefined) throw new Refusal(error, describeRefusal(error, ''))
   const stored = (await look('POST', plant.id))?.plant
-  if (stored !== undefined && isSame(stored, plant)) return
+  if (stored !== undefined && isSame(stored, plant)) return error !== CODES.exists
   onFound(stored)
   const code = error === CODES.unknown && stored === undefined ? CODES.notDone : CODES.exists
   throw new Refusal(code, describeRefusal(code, stored ? describePlant(stored) : ''))

@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks'
-import { open } from './panel.ts'
+import { closeUpload, open } from './panel.ts'
 import { Button, focus } from './parts.tsx'
 import { go, state } from './state.ts'
 
@@ -20,6 +20,7 @@ export const showKeys = () => sheet()?.showModal()
 
 function leave(): void {
   if (state.panel !== undefined) open(undefined)
+  else if (state.upload === 'open') closeUpload()
   else if (state.address.filter !== '') go({ filter: '', everywhere: false })
   document.querySelector<HTMLElement>('[type=search]')?.blur()
 }

@@ -31,7 +31,9 @@ export function PlantList() {
   const { left = [], ghosts = [] } = listing ? rowsOf(listing) : {}
   // It is known which plants there are.
   const isFresh =
-    listing?.changes === state.changes && state.busy.size + state.maybeDeleted.length === 0 && state.panel !== 'upload'
+    listing?.changes === state.changes &&
+    state.busy.size + state.maybeDeleted.length === 0 &&
+    state.upload !== 'running'
   const listed = [...left, ...ghosts].sort(byId).filter((plant) => matches(plant, filter))
   const found = everywhere ? search.hits : listed
   const { next = '' } = listing ?? {}

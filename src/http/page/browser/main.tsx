@@ -6,7 +6,7 @@ import { confirmsInput, Keys, showKeys } from './keys.tsx'
 import { PlantList } from './list.tsx'
 import { countOf, describePlant } from './messages.ts'
 import { OnePlant } from './one-plant.tsx'
-import { open } from './panel.ts'
+import { open, openUpload } from './panel.ts'
 import { Button, focus, Notices, Picture } from './parts.tsx'
 import { PlantForm } from './plant-form.tsx'
 import { download } from './reading.ts'
@@ -54,7 +54,7 @@ function App() {
 
 /** The plants of the user, and all that the user can do with them. */
 function Plants() {
-  const { address, canWrite, panel, deleted } = state
+  const { address, canWrite, panel, upload, deleted } = state
   const edited = typeof panel === 'object' ? panel : undefined
   return (
     <>
@@ -63,12 +63,12 @@ function Plants() {
         {canWrite && <Button text="New plant" kind="primary" onClick={() => open('new')} />}
       </div>
       {(panel === 'new' || edited) && <PlantForm key={edited} edited={edited} />}
-      {panel === 'upload' && <Upload />}
+      {upload && <Upload />}
       {address.plant === '' ? <PlantList /> : <OnePlant key={address.plant} />}
       {canWrite && deleted.length > 0 && <Deleted plants={deleted} />}
       <footer>
         <Button text="Download all" onClick={download} />
-        {canWrite && <Button text="Upload" onClick={() => open('upload')} />}
+        {canWrite && <Button text="Upload" onClick={openUpload} />}
         <Button text="Keys" onClick={showKeys} />
       </footer>
       <Keys />

@@ -1,8 +1,10 @@
+import { NO_JSON } from '../../../domain/plant-file.ts'
 import type { Plant } from './fields.ts'
 
 /** What to tell people about an error code: what was wrong, and what to do next. */
 const SENTENCES: Readonly<Record<number, (detail: string) => string>> = {
-  40001: () => 'This is no plant. A plant is written like {"id":1,"name":"Fern"}.',
+  40001: () => NO_JSON,
+  40002: quoted,
   40004: () => 'No plant can have this id.',
   40102: () =>
     'The server does not accept this token. Check that you have copied all of it. If it has ended, ask the operator of this server for a new one.',
@@ -29,7 +31,12 @@ const participleOf = (method: string) => (method === 'DELETE' ? 'deleted' : 'sto
 export function describeRefusal(code: number, detail: string): string {
   const sentence = SENTENCES[code]
   if (sentence !== undefined) return sentence(detail)
-  return `The server refused this. It says: ${detail.replace(/`(.*?)`/g, '“$1”') || `error ${code}.`}`
+  return `The server refused this. It says: ${quoted(detail) || `error ${code}.`}`
+}
+
+/** A message of the server with quotes around names. */
+function quoted(message: string): string {
+  return message.replace(/`(.*?)`/g, '“$1”')
 }
 
 /** Like: “Monstera” (evergreen). */

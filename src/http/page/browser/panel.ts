@@ -16,6 +16,16 @@ export function close(): void {
   else focus('main')
 }
 
+export function openUpload(): void {
+  set({ upload: state.upload ?? 'open' })
+  focus('[type=file]')
+}
+
+export function closeUpload(): void {
+  set({ upload: undefined })
+  focus('main')
+}
+
 /** Whether somebody has typed another text than the one at the beginning. An input shows that without its line breaks. */
 export const isTyped = ({ value, defaultValue }: HTMLInputElement): boolean =>
   value !== defaultValue.replace(/[\r\n]/g, '')

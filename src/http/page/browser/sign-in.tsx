@@ -76,10 +76,11 @@ signOuts.onmessage = ({ data }) => {
 export function signOut(): void {
   const loss = lossOf(state)
   if (loss !== '' && !confirm(`Sign out? Then ${loss}`)) return
+  if (state.upload === 'running' && !confirm('Sign out, and stop the upload?')) return
   signOuts.postMessage(tokenHash())
   // Nothing is written any more.
   connect('')
-  set({ canWrite: undefined, isReturning: true })
+  set({ canWrite: undefined, isReturning: true, upload: undefined })
   forgetToken()
   KEPT.clear()
   // Ends all requests, and leaves nothing in memory. The next user begins at the first page.

@@ -22,8 +22,10 @@ export interface State {
   readonly job: { readonly text: string; readonly stop: () => void } | undefined
   /** How many plants are deleted or restored so far. */
   readonly progress: State['job']
-  /** What is open above the list: the form for a new plant or for one that is edited, or the upload. */
-  readonly panel: 'new' | 'upload' | Plant | undefined
+  /** What is open above the list: the form for a new plant or for one that is edited. */
+  readonly panel: 'new' | Plant | undefined
+  /** Whether the upload is open, too, and whether it adds plants. Then only Stop ends it, and leaving asks. */
+  readonly upload: 'open' | 'running' | undefined
   /** The plants that were deleted in this tab, the last one first. */
   readonly deleted: readonly Plant[]
   /** Plants whose delete was sent and has no answer: it is under way, the user gave it up, or the tab was loaded again. */
@@ -47,6 +49,7 @@ const START: State = {
     job: undefined,
     progress: undefined,
     panel: undefined,
+    upload: undefined,
     deleted: [],
     maybeDeleted: [],
     undo: [],

@@ -1,112 +1,170 @@
 import { useEffect, useState } from 'preact/hooks'
+import { type CsvReader, describeFile, type FileLine, type PlantLine, plantLines } from '../../../domain/plant-file.ts'
 import { CODES, parse } from './answer.ts'
-import { createFrom, isGivenUp, refusalIn } from './client.ts'
+import { createFrom, isGivenUp, Refusal, refusalIn } from './client.ts'
+import { FIELDS } from './fields.ts'
 import { countOf } from './messages.ts'
-import { close } from './panel.ts'
-import { Button } from './parts.tsx'
+import { closeUpload } from './panel.ts'
+import { Button, focusElement } from './parts.tsx'
 import { set, state } from './state.ts'
 
 /** The page shows the results of so many lines. After them it shows only those of refused lines, and as many. */
 const RESULTS_MAX = 500
+/** The longest line, as for `import`. */
+const LINE_MAX = 385 * 1024
+const TOO_LONG = `it is longer than ${LINE_MAX} bytes, so nothing behind it was read.`
+
+/** What is told of a line whose plant was there, or is added. */
+const TOLD = ['already there.', 'added.']
 
 interface Progress {
   readonly state: '' | 'Adding' | 'Done' | 'Stopped'
   readonly added: number
+  /** Plants that were stored before, with the same values. */
+  readonly there: number
   readonly refused: number
   readonly results: readonly string[]
 }
 
-const NOTHING: Progress = { state: '', added: 0, refused: 0, results: [] }
+const NOTHING: Progress = { state: '', added: 0, there: 0, refused: 0, results: [] }
 
-/** Adds the plants of a file like that of a download, and shows what came of each line. It stops when it is closed. */
+/** Adds the plants of a file, and shows what came of each line. */
 export function Upload() {
   const [progress, setProgress] = useState(NOTHING)
   const [job, setJob] = useState(new AbortController())
-  useEffect(() => () => job.abort(), [job])
+  useEffect(() => {
+    addEventListener('beforeunload', askFirst)
+    return () => {
+      removeEventListener('beforeunload', askFirst)
+      job.abort()
+    }
+  }, [job])
 
   const upload = async (file: File) => {
     const job = new AbortController()
     setJob(job)
+    set({ upload: 'running', notice: '' })
     let now: Progress = { ...NOTHING, state: 'Adding' }
     const show = (change: Partial<Progress>) => {
       now = { ...now, ...change }
       setProgress(now)
     }
-    const end = await eachLine(file, job, async (line, number) => {
-      const refusal = await createFrom(line, parse(line) ?? {}).catch(refusalIn)
-      const { results, added, refused } = now
-      const isShown = results.length < RESULTS_MAX * (refusal ? 2 : 1)
-      const result = `Line ${number}: ${refusal?.message ?? 'added.'}`
-      const isRefused = refusal && refusal.code !== CODES.unknown
+    show({})
+    const end = await eachLine(file, job, async (line) => {
+      const { number, text, json = text, problem } = line
+      const done = problem ? new Refusal(0, problem) : await createFrom(json, parse(json) ?? {}).catch(refusalIn)
+      const isRefused = done instanceof Refusal && done.code !== CODES.unknown
+      const told = done instanceof Refusal ? done.message : TOLD[Number(done)]
+      const hint = isRefused && now.refused === 0 ? hintOf(line) : ''
+      const isShown = now.results.length < RESULTS_MAX * (isRefused ? 2 : 1)
       show({
-        added: refusal ? added : added + 1,
-        refused: isRefused ? refused + 1 : refused,
-        results: isShown ? [...results, result] : results,
+        added: now.added + Number(done === true),
+        there: now.there + Number(done === false),
+        refused: now.refused + Number(isRefused),
+        results: isShown ? [...now.results, `Line ${number}: ${told}${hint}`] : now.results,
       })
-      if (refusal && isGivenUp(refusal)) job.abort()
+      if (done instanceof Refusal && isGivenUp(done)) job.abort()
     })
     show({ state: job.signal.aborted ? 'Stopped' : 'Done' })
-    set({ notice: `Added ${countOf(now.added)}: ${end}.`, changes: state.changes + 1 })
+    set({ upload: 'open', notice: `Added ${countOf(now.added)}: ${end}.`, changes: state.changes + 1 })
   }
-  const { state: how, added, refused, results } = progress
+  const { state: how, added, there, refused, results } = progress
+  const isAdding = state.upload === 'running'
   return (
     <section class="upload" aria-labelledby="upload-title">
       <h2 id="upload-title">Upload plants</h2>
-      <label>
-        A file with a plant in each line, like the one that Download gives
-        <input
-          {...{ type: 'file', accept: '.jsonl,.ndjson,.txt,application/jsonl', disabled: how === 'Adding' }}
-          onClick={forgetChoice}
-          onChange={({ currentTarget: { files } }) => files?.[0] && void upload(files[0])}
-        />
-      </label>
-      <p aria-live="polite">{how && `${how}: ${countOf(added)} added, ${refused} refused.`}</p>
+      <FileInput upload={upload} />
+      <p aria-live="polite">{how && `${how}: ${countOf(added)} added, ${there} already there, ${refused} refused.`}</p>
       <ol class="results">
         {results.map((result) => (
           <li key={result}>{result}</li>
         ))}
       </ol>
-      {how === 'Adding' ? <Button text="Stop" onClick={() => job.abort()} /> : <Button text="Close" onClick={close} />}
+      {isAdding ? <Button text="Stop" onClick={() => job.abort()} /> : <Button text="Close" onClick={closeUpload} />}
     </section>
   )
 }
 
+/** Keeps the focus during an upload, but takes no other file then. */
+const FileInput = ({ upload }: { readonly upload: (file: File) => Promise<void> }) => (
+  <label>
+    A file with a plant in each line, like the one that Download gives, or CSV with the header id,name,tag
+    <input
+      {...{ type: 'file', accept: '.jsonl,.ndjson,.csv,.txt,application/jsonl,text/csv' }}
+      ref={focusElement}
+      aria-disabled={state.upload === 'running'}
+      onClick={choose}
+      onChange={({ currentTarget: { files } }) => state.upload !== 'running' && files?.[0] && void upload(files[0])}
+    />
+  </label>
+)
+
+/** The browser asks before the page is left. */
+const askFirst = (event: BeforeUnloadEvent) => state.upload === 'running' && event.preventDefault()
+
 /** The same file can be chosen again. */
-function forgetChoice({ currentTarget }: { readonly currentTarget: HTMLInputElement }): void {
-  currentTarget.value = ''
+function choose(event: MouseEvent & { readonly currentTarget: HTMLInputElement }): void {
+  if (state.upload === 'running') event.preventDefault()
+  else event.currentTarget.value = ''
 }
 
-/** Does something with each line that is not empty, until it is stopped. Returns how it ended. */
+/** What a file without lines of plants looks like. */
+const hintOf = ({ text, json, problem = TOO_LONG }: PlantLine<FileLine>): string =>
+  json === undefined && problem === TOO_LONG ? describeFile(text.replace(/\P{ASCII}/gu, '?')) : ''
+
+/** Does something with each line of a plant, until it is stopped. Returns how it ended. */
 async function eachLine(
   file: File,
   { signal }: AbortController,
-  act: (line: string, number: number) => Promise<void>,
+  act: (line: PlantLine<FileLine>) => Promise<void>,
 ): Promise<string> {
   let number = 0
   try {
-    for await (const line of linesOf(file)) {
-      number++
-      if (line.trim() !== '') await act(line, number)
-      if (signal.aborted) return `stopped at line ${number}`
+    // Nothing of a file is stored if a part of it is not UTF-8.
+    for await (const _ of partsOf(file)) if (signal.aborted) return 'stopped before the first line'
+    for await (const line of plantLines(linesOf(file), { maxBytes: LINE_MAX, tooLong: TOO_LONG, openCsv })) {
+      number = line.number
+      await act(line)
+      if (signal.aborted || line.isLast) return `stopped at line ${number}`
     }
     return 'all lines of the file are done'
   } catch (error) {
-    if (error instanceof TypeError) return `the file is not UTF-8 behind line ${number}, so convert it`
+    if (error instanceof TypeError) return 'the file is not UTF-8: save it as UTF-8, then choose it again'
     // The file was changed or deleted meanwhile.
     if (error instanceof DOMException) return `the file cannot be read behind line ${number}, so choose it again`
     throw error
   }
 }
 
-/** The lines of a file. It is read part by part, so that it can be of any length. */
-async function* linesOf(file: File): AsyncGenerator<string> {
-  const decoder = new TextDecoderStream('utf-8', { fatal: true })
-  const reader = file.stream().pipeThrough(decoder).getReader()
-  let rest = ''
-  for (let part = await reader.read(); !part.done; part = await reader.read()) {
-    const lines = (rest + part.value).split('\n')
-    rest = lines.pop() ?? ''
-    yield* lines
+/** Loads the reader of CSV if the first line of a file looks like CSV. */
+async function openCsv(header: string): Promise<CsvReader | string | undefined> {
+  if (!/^"?\w+"?[,;]/.test(header)) return undefined
+  try {
+    const csv = await import(document.querySelector<HTMLLinkElement>('link[rel=module]')?.href ?? '')
+    return csv.openCsv(header, FIELDS)
+  } catch {
+    return 'the part of this page that reads CSV cannot be loaded: load the page again.'
   }
-  if (rest !== '') yield rest
+}
+
+/** The lines of a file. It is read part by part, so that it can be of any length. */
+async function* linesOf(file: File): AsyncGenerator<FileLine> {
+  let [number, rest] = [0, '']
+  const toLine = (text: string) => ({ number: ++number, text, bytes: text.length, isUtf8: true })
+  for await (const part of partsOf(file)) {
+    const lines = (rest + part).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) yield toLine(line)
+    if (rest.length > LINE_MAX) break
+  }
+  if (rest !== '') yield toLine(rest)
+}
+
+/** The text of a file, without a BOM. Throws a `TypeError` if it is not UTF-8. */
+async function* partsOf(file: File): AsyncGenerator<string> {
+  const reader = file
+    .stream()
+    .pipeThrough(new TextDecoderStream('utf-8', { fatal: true }))
+    .getReader()
+  for (let part = await reader.read(); !part.done; part = await reader.read()) yield part.value
 }
