@@ -51,43 +51,62 @@ describe('tools of the page', () => {
   })
 
   testPage(
-    'a search reads all pages, shows up to 500 plants, can be stopped, and goes on after a 429',
+    'a search reads ten pages by itself and the rest when one asks, narrows its hits, can be stopped, and goes on after a 429',
     async (begin) => {
-      const { ui } = await begin({ plants: 1200 })
+      const { page, requests, ui } = await begin({ plants: 10_500 })
+      /** How many pages behind a first one were read. */
+      const searched = () => requests.filter((request) => /limit=1000.*after=/.test(request)).length
+      const seen: unknown[] = []
+      const see = async (text: string) => {
+        await page.getByText(text, { exact: true }).waitFor()
+        seen.push([text, (await ui.names()).length, searched()])
+      }
       await ui.row(50).waitFor()
-      await ui.search().fill('ERA 11')
-      const slow = await ui.hold('GET', '/plants')
-      await ui.click('Search all pages')
-      await slow.begun
-      await ui.see('Searching all pages: 0 plants with “ERA 11” among 0 so far.')
+      await ui.search().fill('4')
+      await see('On this page, plants with “4”:')
       const limited = await ui.onNext('GET', '/plants', (route) =>
         route.fulfill({ status: 429, headers: { 'retry-after': '1' }, json: { error: 42901, message: 'no more' } }),
       )
+      const slow = await ui.hold('GET', '/plants')
+      await ui.search().fill('ERA 104')
+      await slow.begun
+      await see('On this page, plants with “ERA 104”:')
       slow.release()
       await limited.done
-      await ui.see('On all pages: 111 plants with “ERA 11” among 1,200.')
-      const found = await ui.names()
-      await ui.click('Edit plant 11')
+      await see('11 plants with “ERA 104” among 10,000 so far.')
+      await ui.click('Edit plant 104')
       await ui.send({ Name: 'Aloe' }, 'Store the change')
-      await ui.see('On all pages: 110 plants with “ERA 11” among 1,200.')
-      const left = await ui.names()
+      await see('10 plants with “ERA 104” among 10,000 so far.')
+      await ui.search().fill('era 1045')
+      await see('1 plant with “era 1045” among 10,000 so far.')
+      await ui.click('Search the rest')
+      await see('On all pages: 11 plants with “era 1045” among 10,500.')
+      await ui.search().fill('era 10459')
+      await see('On all pages: 1 plant with “era 10459” among 10,500.')
       await ui.search().fill('monstera')
-      await ui.see('The first 500 plants with “monstera” among 1,000. There may be more')
-      const most = await ui.names()
+      await see('The first 500 plants with “monstera” among 1,000. There may be more: search for a longer text.')
       const endless = await ui.hold('GET', '/plants')
-      await ui.search().fill('era 1200')
+      await ui.search().fill('era 9')
       await endless.begun
-      await ui.click('Stop')
+      await ui.search().fill('era 99')
+      await ui.click('Stop searching')
       endless.release()
-      await ui.see('The search is stopped: 0 plants with “era 1200” among 0.')
+      await ui.click('Search the rest')
+      await see('On all pages: 111 plants with “era 99” among 10,500.')
       await ui.click('Show all')
       await ui.row(50).waitFor()
 
-      expect(found).toEqual(
-        Array.from({ length: 1200 }, (_, at) => `Monstera ${at + 1}`).filter((name) => /a 11/.test(name)),
-      )
-      expect(left).toEqual(found.filter((name) => name !== 'Monstera 11'))
-      expect(most.length).toBe(500)
+      expect(seen).toEqual([
+        ['On this page, plants with “4”:', 14, 0],
+        ['On this page, plants with “ERA 104”:', 0, 0],
+        ['11 plants with “ERA 104” among 10,000 so far.', 11, 9],
+        ['10 plants with “ERA 104” among 10,000 so far.', 10, 9],
+        ['1 plant with “era 1045” among 10,000 so far.', 1, 9],
+        ['On all pages: 11 plants with “era 1045” among 10,500.', 11, 10],
+        ['On all pages: 1 plant with “era 10459” among 10,500.', 1, 10],
+        ['The first 500 plants with “monstera” among 1,000. There may be more: search for a longer text.', 500, 10],
+        ['On all pages: 111 plants with “era 99” among 10,500.', 111, 20],
+      ])
     },
   )
 

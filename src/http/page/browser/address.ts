@@ -8,13 +8,11 @@ export interface Address {
   readonly page: number
   /** The text that a plant must contain. */
   readonly filter: string
-  /** Whether all pages are searched for that text. */
-  readonly everywhere: boolean
   /** The field by which plants are sorted if all are shown, with a minus for reverse. Empty for the order of the server. */
   readonly sort: string
 }
 
-const START: Address = { plant: '', after: '', page: 1, filter: '', everywhere: false, sort: '' }
+const START: Address = { plant: '', after: '', page: 1, filter: '', sort: '' }
 const INTEGER = /^-?\d+$/
 
 /** Reads a fragment like `#/plants/42` or `#/?after=99&page=3&filter=fern`. What it cannot read is as at the start. */
@@ -26,8 +24,7 @@ export function parseAddress(fragment: string, before = START): Address {
   const text = (name: string) => values.get(name) ?? ''
   const after = INTEGER.test(text('after')) ? text('after') : ''
   const page = after === '' ? 1 : Math.max(2, Math.trunc(Number(text('page'))) || 2)
-  const everywhere = values.has('everywhere') && text('filter') !== ''
-  return { plant: '', after, page, filter: text('filter'), everywhere, sort: text('sort') }
+  return { plant: '', after, page, filter: text('filter'), sort: text('sort') }
 }
 
 /** The fragment of an address. It leaves out what is as at the start. */

@@ -21,12 +21,12 @@ export const showKeys = () => sheet()?.showModal()
 function leave(): void {
   if (state.panel !== undefined) open(undefined)
   else if (state.upload === 'open') closeUpload()
-  else if (state.address.filter !== '') go({ filter: '', everywhere: false })
+  else if (state.address.filter !== '') go({ filter: '' })
   document.querySelector<HTMLElement>('[type=search]')?.blur()
 }
 
 /** Whether a key confirms what an input method has composed. Safari says so by the number alone. */
-export const confirmsInput = ({ isComposing, keyCode }: KeyboardEvent) => isComposing || keyCode === 229
+const confirmsInput = ({ isComposing, keyCode }: KeyboardEvent) => isComposing || keyCode === 229
 
 /** In a field only Escape counts, because other keys are text. */
 function press(event: KeyboardEvent): void {

@@ -1,25 +1,23 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { type Address, formatAddress } from './address.ts'
-import { listPlants, Refusal, refusalIn, settle } from './client.ts'
+import { listPlants, settle } from './client.ts'
 import { FIELD_NAMES, type Plant } from './fields.ts'
 import { countOf } from './messages.ts'
 import { open } from './panel.ts'
 import { Button, Picture } from './parts.tsx'
-import { readAll, updated, useRead } from './reading.ts'
+import { updated, useRead } from './reading.ts'
+import { matches, SearchState, useSearch } from './search.tsx'
 import { go, set, state } from './state.ts'
 import { PlantTable } from './table.tsx'
 
 /** Plants on a page. */
 const PAGE_PLANTS = 50
-/** A search shows at most so many plants, so that the memory of the tab stays bounded. */
-const HITS_MAX = 500
 
 /** A page of plants, or what a search over all pages has found. */
 export function PlantList() {
   const { address } = state
-  const { filter, everywhere, sort, after, page } = address
+  const { filter, sort, after, page } = address
   const { value: listing, problem, isLoading } = useRead(() => readPage({ after, page }), after)
-  const search = useSearch(everywhere ? filter : '')
   const section = useRef<HTMLElement>(null)
   const turnedFrom = useRef(listing?.after)
   // Another page begins at the top.
@@ -34,11 +32,14 @@ export function PlantList() {
     listing?.changes === state.changes &&
     state.busy.size + state.maybeDeleted.length === 0 &&
     state.upload !== 'running'
-  const listed = [...left, ...ghosts].sort(byId).filter((plant) => matches(plant, filter))
-  const found = everywhere ? search.hits : listed
   const { next = '' } = listing ?? {}
   const hasPages = after !== '' || next !== ''
   const isWhole = listing !== undefined && !hasPages
+  const search = useSearch(listing && hasPages ? filter : '')
+  // Until the search has read a page, the hits on this one are there.
+  const isFound = search.searched > 0
+  const listed = [...left, ...ghosts].sort(byId).filter((plant) => matches(plant, filter))
+  const found = isFound ? search.hits : listed
   const plants = isWhole ? sorted(found, sort) : found
   /** The rows are those of another page. */
   const isOld = listing !== undefined && listing.after !== after
@@ -46,9 +47,8 @@ export function PlantList() {
     <section ref={section} class={isOld ? 'list loading' : 'list'} aria-label="Plants">
       {filter !== '' && (
         <p class="filter">
-          {everywhere ? <SearchState {...search} /> : `On this page, plants with “${filter}”:`}
-          {!everywhere && hasPages && <Button text="Search all pages" onClick={() => go({ everywhere: true })} />}
-          <Button text="Show all" onClick={() => go({ filter: '', everywhere: false })} />
+          <SearchState {...search} />
+          <Button text="Show all" onClick={() => go({ filter: '' })} />
         </p>
       )}
       {problem && (
@@ -57,11 +57,9 @@ export function PlantList() {
           <Button text="Try again" onClick={() => set({ changes: state.changes + 1 })} />
         </p>
       )}
-      {plants.length > 0 && <PlantTable key={`${everywhere} ${listing?.after}`} plants={plants} isWhole={isWhole} />}
-      {plants.length === 0 && !problem && (
-        <Emptiness isLoading={isLoading || (everywhere && search.state === 'running')} hasPages={hasPages} />
-      )}
-      {!everywhere && hasPages && listing && (
+      {plants.length > 0 && <PlantTable key={`${isFound} ${listing?.after}`} plants={plants} isWhole={isWhole} />}
+      {plants.length === 0 && !problem && <Emptiness isLoading={isLoading || search.isSearching} hasPages={hasPages} />}
+      {!isFound && hasPages && listing && (
         <nav aria-label="Pages">
           {after !== '' && <a href={formatAddress({ ...address, after: '', page: 1 })}>First page</a>}
           <span aria-live="polite">{`Page ${listing.page}`}</span>
@@ -104,10 +102,6 @@ function sorted(plants: readonly Plant[], sort: string): readonly Plant[] {
   return sort.startsWith('-') ? ascending.reverse() : ascending
 }
 
-/** Whether one of the texts of a plant contains a text, in any letter case. */
-const matches = (plant: Plant, filter: string): boolean =>
-  Object.values(plant).some((text) => text.toLowerCase().includes(filter.toLowerCase()))
-
 /** Why the list has no rows: it is on its way, nothing matches, or there is nothing. */
 function Emptiness({ isLoading, hasPages }: Readonly<Record<'isLoading' | 'hasPages', boolean>>) {
   const { filter } = state.address
@@ -120,69 +114,5 @@ function Emptiness({ isLoading, hasPages }: Readonly<Record<'isLoading' | 'hasPa
       <p>You have no plants yet.</p>
       {state.canWrite && <Button text="Add your first plant" kind="primary" onClick={() => open('new')} />}
     </div>
-  )
-}
-
-/** What a search over all pages has found so far. */
-interface Search {
-  readonly filter: string
-  /** How many updates there were when it began. */
-  readonly from: number
-  readonly hits: readonly Plant[]
-  readonly searched: number
-  readonly state: 'running' | 'whole' | 'stopped' | 'full' | Refusal
-  readonly stop: () => void
-}
-
-const NOTHING: Search = { filter: '', from: 0, hits: [], searched: 0, state: 'running', stop() {} }
-
-/** Searches all pages while there is a text to search for. Changes of this tab do not begin it anew, because it knows of them. */
-function useSearch(filter: string): Search {
-  const [search, setSearch] = useState(NOTHING)
-  useEffect(() => {
-    if (filter === '') return
-    const job = new AbortController()
-    let found: Search = { ...NOTHING, filter, from: state.updates.length, stop: () => end('stopped') }
-    const show = (change: Partial<Search>) => {
-      if (job.signal.aborted) return
-      found = { ...found, ...change }
-      setSearch(found)
-    }
-    const end = (state: Search['state']) => {
-      show({ state })
-      job.abort()
-    }
-    const add = (plants: readonly Plant[]) => {
-      const hits = [...found.hits, ...plants.filter((plant) => matches(plant, filter))].slice(0, HITS_MAX)
-      show({ hits, searched: found.searched + plants.length })
-      if (hits.length === HITS_MAX) end('full')
-    }
-    show({})
-    void readAll(job, add)
-      .then(() => 'whole' as const, refusalIn)
-      .then(end)
-    return () => job.abort()
-  }, [filter])
-  return search.filter === filter
-    ? { ...search, hits: updated(search.hits, search.from).filter((plant) => matches(plant, filter)) }
-    : NOTHING
-}
-
-function SearchState({ hits, searched, state: how, stop }: Search) {
-  const { filter } = state.address
-  const found = `${countOf(hits.length)} with “${filter}” among ${searched.toLocaleString('en')}`
-  if (how instanceof Refusal)
-    return <span role="alert">{`The search has ended. ${how.message} So far: ${found}.`}</span>
-  const texts = {
-    running: `Searching all pages: ${found} so far.`,
-    whole: `On all pages: ${found}.`,
-    stopped: `The search is stopped: ${found}.`,
-    full: `The first ${found}. There may be more: search for a longer text.`,
-  }
-  return (
-    <>
-      <span aria-live="polite">{texts[how]}</span>
-      {how === 'running' && <Button text="Stop" onClick={stop} />}
-    </>
   )
 }

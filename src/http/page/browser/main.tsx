@@ -2,7 +2,7 @@ import { type ComponentChild, h, options, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { restore } from './changes.ts'
 import type { Plant } from './fields.ts'
-import { confirmsInput, Keys, showKeys } from './keys.tsx'
+import { Keys, showKeys } from './keys.tsx'
 import { PlantList } from './list.tsx'
 import { countOf, describePlant } from './messages.ts'
 import { OnePlant } from './one-plant.tsx'
@@ -80,9 +80,6 @@ const SearchField = () => (
   <input
     {...{ type: 'search', 'aria-label': 'Find a plant', placeholder: 'Find a plant', value: state.address.filter }}
     onInput={({ currentTarget }) => go({ plant: '', filter: currentTarget.value })}
-    onKeyDown={(event) =>
-      event.key === 'Enter' && !confirmsInput(event) && go({ everywhere: state.address.filter !== '' })
-    }
   />
 )
 

@@ -5,7 +5,7 @@ import { countOf } from './messages.ts'
 import { set, state } from './state.ts'
 
 /** The first query of a list that is read as a whole. */
-const ALL_PLANTS = '?limit=1000&include=id'
+export const ALL_PLANTS = '?limit=1000&include=id'
 /** How long a browser may take to open the file. */
 const DOWNLOAD_OPENS_MS = 60_000
 
