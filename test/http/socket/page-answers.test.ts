@@ -171,7 +171,7 @@ describe('answers on the way to the page', () => {
     await ui.click('Give up')
     await ui.told('It is not known whether this was stored.')
     await ui.click('Give up')
-    await ui.see('Stopped: 0 plants added, 0 refused.')
+    await ui.see('Stopped: 0 plants added, 0 already there, 0 refused.')
 
     expect(await page.locator('.results li').allTextContents()).toEqual([
       'Line 1: The server cannot be reached. It is not known whether this was stored.',
