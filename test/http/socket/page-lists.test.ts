@@ -43,6 +43,31 @@ describe('lists on the page', () => {
     expect([early, await saidByOther()]).toEqual([[], []])
   })
 
+  testPage('names of 60 kB take three lines of the list and 80 characters of a sentence', async (begin) => {
+    const name = '🪴ern '.repeat(7500)
+    const plants = Array.from({ length: 50 }, (_, id) => ({ id, name, tag: 'x'.repeat(3000) }))
+    const { service, page, ui } = await begin({ plants, screen: { viewport: { width: 390, height: 844 } } })
+    const short = `“${'🪴ern '.repeat(16)}…”`
+
+    await ui.row(49).waitFor()
+    const inList = await page.evaluate<readonly number[]>(`(() => {
+      const cells = [...document.querySelectorAll('tbody bdi')]
+      const lines = cells.map((cell) => cell.clientHeight / Number.parseFloat(getComputedStyle(cell).lineHeight))
+      return [cells.length, Math.round(Math.max(...lines)), Math.max(...cells.map((cell) => cell.textContent.length))]
+    })()`)
+    await ui.click('Delete plant 3')
+    await ui.told('Deleted')
+    const sentence = await ui.status().textContent()
+    await ui.row(4).getByRole('link').click()
+    await page.getByRole('heading', { name: short.slice(1, -1) }).waitFor()
+    const whole = await page.locator('.plant dd').allTextContents()
+
+    expect(inList).toEqual([100, 3, 721])
+    expect(sentence).toBe(`Deleted ${short} (${'x'.repeat(80)}…).`)
+    expect(whole).toEqual(['4', name, 'x'.repeat(3000)])
+    expect((await service.names()).length).toBe(49)
+  })
+
   testPage('the number of a page follows its rows while the server is slow or away', async (begin) => {
     const { page, ui } = await begin({ plants: 150 })
     const at = async () => [

@@ -169,8 +169,9 @@ describe.concurrent('the page in a browser', () => {
     await ui.click('Delete')
     await ui.told(plants[0]?.name ?? '')
 
-    const asShown = (name: string) => (name.trim() === '' ? `“${name}”` : name)
-    expect(shown).toEqual(plants.map(({ id, name, tag }) => [String(id), asShown(name), tag]))
+    const cut = (text: string) => text.replace(/^(x{600})x+$/, '$1…')
+    const asShown = (name: string) => (name.trim() === '' ? `“${name}”` : cut(name))
+    expect(shown).toEqual(plants.map(({ id, name, tag }) => [String(id), asShown(name), cut(tag)]))
     expect(width).toBe(390)
     expect(await page.evaluate<unknown>('globalThis.hostile')).toBeUndefined()
     expect(withoutRefusals(errors)).toEqual([])

@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { type Address, formatAddress } from './address.ts'
 import { listPlants, settle } from './client.ts'
 import { FIELD_NAMES, type Plant } from './fields.ts'
-import { countOf } from './messages.ts'
+import { countOf, cut } from './messages.ts'
 import { open } from './panel.ts'
 import { Button, Picture } from './parts.tsx'
 import { updated, useRead } from './reading.ts'
@@ -106,7 +106,7 @@ function sorted(plants: readonly Plant[], sort: string): readonly Plant[] {
 function Emptiness({ isLoading, hasPages }: Readonly<Record<'isLoading' | 'hasPages', boolean>>) {
   const { filter } = state.address
   if (isLoading) return <p class="state">Loading your plants…</p>
-  if (filter !== '') return <p class="state">{`No plant here contains “${filter}”.`}</p>
+  if (filter !== '') return <p class="state">{`No plant here contains “${cut(filter)}”.`}</p>
   if (hasPages) return <p class="state">There are no plants on this page any more.</p>
   return (
     <div class="state">

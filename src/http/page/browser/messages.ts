@@ -39,10 +39,15 @@ function quoted(message: string): string {
   return message.replace(/`(.*?)`/g, '“$1”')
 }
 
+/** A text, cut after `max` characters, so that one of 60 kB does not hold up the browser. */
+export const cut = (text: string, max = 80): string => text.replace(RegExp(`^(.{${max}}).+`, 'su'), '$1…')
+
 /** Like: “Monstera” (evergreen). */
 export function describePlant({ id: _, name, ...others }: Plant): string {
-  const details = Object.values(others).join(', ')
-  return `“${name}”${details && ` (${details})`}`
+  const details = Object.values(others)
+    .map((text) => cut(text))
+    .join(', ')
+  return `“${cut(name)}”${details && ` (${details})`}`
 }
 
 /** Like: 2 plants. */

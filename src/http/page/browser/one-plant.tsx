@@ -2,7 +2,7 @@ import { useEffect } from 'preact/hooks'
 import { CODES } from './answer.ts'
 import { remove, restore } from './changes.ts'
 import { getPlant } from './client.ts'
-import { describeRefusal } from './messages.ts'
+import { cut, describeRefusal } from './messages.ts'
 import { open } from './panel.ts'
 import { Button, focusElement, Values } from './parts.tsx'
 import { useRead } from './reading.ts'
@@ -26,7 +26,7 @@ export function OnePlant() {
       {plant ? (
         <>
           <h2 ref={focusElement} tabIndex={-1} class={isDeleted ? 'deleted' : ''}>
-            <bdi>{plant.name}</bdi>
+            <bdi>{cut(plant.name)}</bdi>
           </h2>
           <Values plant={plant} />
           <p class="buttons">

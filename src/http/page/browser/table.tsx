@@ -2,10 +2,13 @@ import { useEffect, useState } from 'preact/hooks'
 import { formatAddress } from './address.ts'
 import { remove, restore } from './changes.ts'
 import { FIELD_NAMES, type Plant, titleOf } from './fields.ts'
-import { countOf } from './messages.ts'
+import { countOf, cut } from './messages.ts'
 import { open } from './panel.ts'
 import { Button } from './parts.tsx'
 import { go, set, state } from './state.ts'
+
+/** Three lines of a row show fewer characters than this. The view of the plant shows all of them. */
+const CELL_MAX = 600
 
 const rowOf = (id: string) => document.querySelector<HTMLElement>(`[data-id="${id}"]`)
 const isDeleted = (plant: Plant) => state.deleted.includes(plant)
@@ -142,7 +145,7 @@ function PlantRow({ plant, isFirst, isChosen, toggle }: RowProps) {
       <td class="id">{id}</td>
       <td class="name">
         <a href={formatAddress({ ...address, plant: id })}>
-          <bdi>{name.trim() === '' ? `“${name}”` : name}</bdi>
+          <bdi>{cut(name.trim() === '' ? `“${name}”` : name, CELL_MAX)}</bdi>
         </a>
       </td>
       {FIELD_NAMES.slice(2).map((field) => (
@@ -163,7 +166,7 @@ function PlantRow({ plant, isFirst, isChosen, toggle }: RowProps) {
 
 /** A tag, which filters the list. */
 const Chip = ({ text }: { readonly text: string }) => (
-  <button type="button" class="chip" title={`Show plants with “${text}”`} onClick={() => go({ filter: text })}>
-    <bdi>{text}</bdi>
+  <button type="button" class="chip" title={`Show plants with “${cut(text)}”`} onClick={() => go({ filter: text })}>
+    <bdi>{cut(text, CELL_MAX)}</bdi>
   </button>
 )
