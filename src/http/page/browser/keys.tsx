@@ -1,7 +1,10 @@
 import { useEffect } from 'preact/hooks'
 import { closeUpload, open } from './panel.ts'
-import { Button, focus } from './parts.tsx'
+import { Button, focus, Terms } from './parts.tsx'
 import { go, state } from './state.ts'
+
+const sheet = () => document.querySelector('dialog')
+export const showKeys = () => sheet()?.showModal()
 
 /** The keys of the page. The table handles those without a function. The browser closes the sheet at Escape, as any dialog. */
 const KEYS: Readonly<Record<string, readonly [does: string, act?: () => void]>> = {
@@ -11,12 +14,8 @@ const KEYS: Readonly<Record<string, readonly [does: string, act?: () => void]>> 
   Enter: ['Open the plant of the row'],
   Delete: ['Delete the plant of the row'],
   Escape: ['Close what is open', leave],
-  '?': ['Show these keys', () => sheet()?.showModal()],
+  '?': ['Show these keys', showKeys],
 }
-
-const sheet = () => document.querySelector('dialog')
-
-export const showKeys = () => sheet()?.showModal()
 
 function leave(): void {
   if (state.panel !== undefined) open(undefined)
@@ -49,16 +48,7 @@ export function Keys() {
     <dialog aria-labelledby="keys-title">
       <article>
         <h2 id="keys-title">Keys</h2>
-        <dl class="keys">
-          {Object.entries(KEYS).map(([key, [does]]) => (
-            <div key={key}>
-              <dt>
-                <kbd>{key}</kbd>
-              </dt>
-              <dd>{does}</dd>
-            </div>
-          ))}
-        </dl>
+        <Terms of={Object.entries(KEYS).map(([key, [does]]) => [key, does])} />
         <Button text="Close" onClick={() => sheet()?.close()} />
       </article>
     </dialog>

@@ -63,18 +63,23 @@ function Pause({ message, seconds }: NonNullable<State['pause']>) {
   )
 }
 
-/** A plant, field by field. */
-export const Values = ({ plant }: { readonly plant: Plant }) => (
+/** Terms, and a text for each. */
+export const Terms = ({ of }: { readonly of: readonly (readonly [term: string, text: string | undefined])[] }) => (
   <dl>
-    {FIELD_NAMES.filter((field) => plant[field] !== undefined).map((field) => (
-      <div key={field}>
-        <dt>{titleOf(field)}</dt>
+    {of.map(([term, text]) => (
+      <div key={term}>
+        <dt>{term}</dt>
         <dd>
-          <bdi>{plant[field]}</bdi>
+          <bdi>{text}</bdi>
         </dd>
       </div>
     ))}
   </dl>
+)
+
+/** A plant, field by field. */
+export const Values = ({ plant }: { readonly plant: Plant }) => (
+  <Terms of={FIELD_NAMES.filter((field) => field in plant).map((field) => [titleOf(field), plant[field]])} />
 )
 
 /** The plant of the icon. */
@@ -85,9 +90,5 @@ export const Picture = () => (
 /** Gives the focus to an element once it is there: the one that had it is gone, or must not be pressed again. */
 export const focusElement = (element: HTMLElement | null): void => element?.focus()
 
-/** Moves the focus to an element if it is there. Returns whether it is. */
-export function focus(selector: string): boolean {
-  const element = document.querySelector<HTMLElement>(selector)
-  element?.focus()
-  return element !== null
-}
+/** Moves the focus to an element if it is there. */
+export const focus = (selector: string) => document.querySelector<HTMLElement>(selector)?.focus()

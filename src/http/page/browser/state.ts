@@ -45,19 +45,8 @@ export interface State {
 const START: State = {
   address: parseAddress(location.hash),
   ...{ isReturning: false, canWrite: undefined, user: '', ending: '', problem: '', notice: '', pause: undefined },
-  ...{
-    job: undefined,
-    progress: undefined,
-    panel: undefined,
-    upload: undefined,
-    deleted: [],
-    maybeDeleted: [],
-    undo: [],
-    busy: new Set(),
-    changes: 0,
-    updates: [],
-  },
-  focused: '',
+  ...{ job: undefined, progress: undefined, panel: undefined, upload: undefined, focused: '' },
+  ...{ deleted: [], maybeDeleted: [], undo: [], busy: new Set(), changes: 0, updates: [] },
 }
 
 export let state = START
