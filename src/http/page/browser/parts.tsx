@@ -24,12 +24,10 @@ export const Button = ({ text, kind = 'plain', label, onClick }: ButtonProps) =>
 /** What people must not miss, always at the lower edge of the window. */
 export const Notices = () => (
   <aside class="notices" aria-label="Messages">
-    <p role="status">{state.notice}</p>
-    {state.undo.length > 0 && (
-      <p>
-        <Button text="Undo" onClick={() => restore(state.undo)} />
-      </p>
-    )}
+    <p>
+      <span role="status">{state.notice}</span>
+      {state.undo.length > 0 && <Button text="Undo" onClick={() => restore(state.undo)} />}
+    </p>
     {state.ending && (
       <p>
         <span role="alert">{state.ending}</span> <Button text="Close" onClick={() => set({ ending: '' })} />
