@@ -267,7 +267,7 @@ describe('the way to the page', () => {
     await page.getByRole('alert').getByText('The server does not accept this token.').waitFor()
 
     const around = ['Skip to the plants', 'Sign out']
-    expect(ofList).toEqual([...around, 'evergreen', 'Download all', 'Keys'])
+    expect(ofList).toEqual([...around, 'Download all', 'Keys', 'evergreen'])
     expect(ofPlant).toEqual([...around, 'Download all', 'Keys'])
     expect(lines.split('\n').length).toBe(61)
     expect((await service.names()).length).toBe(60)

@@ -47,7 +47,8 @@ describe('lists on the page', () => {
     const name = '🪴ern '.repeat(7500)
     const plants = Array.from({ length: 50 }, (_, id) => ({ id, name, tag: 'x'.repeat(3000) }))
     const { service, page, ui } = await begin({ plants, screen: { viewport: { width: 390, height: 844 } } })
-    const short = `“${'🪴ern '.repeat(16)}…”`
+    const short = '🪴ern '.repeat(16)
+    const described = `“${short}…” (${'x'.repeat(80)}…)`
 
     await ui.row(49).waitFor()
     const inList = await page.evaluate<readonly number[]>(`(() => {
@@ -55,15 +56,14 @@ describe('lists on the page', () => {
       const lines = cells.map((cell) => cell.clientHeight / Number.parseFloat(getComputedStyle(cell).lineHeight))
       return [cells.length, Math.round(Math.max(...lines)), Math.max(...cells.map((cell) => cell.textContent.length))]
     })()`)
-    await ui.click('Delete plant 3')
-    await ui.told('Deleted')
+    await ui.deletes(3, described)
     const sentence = await ui.status().textContent()
     await ui.row(4).getByRole('link').click()
-    await page.getByRole('heading', { name: short.slice(1, -1) }).waitFor()
+    await page.getByRole('heading', { name: `${short}…` }).waitFor()
     const whole = await page.locator('.plant dd').allTextContents()
 
     expect(inList).toEqual([100, 3, 721])
-    expect(sentence).toBe(`Deleted ${short} (${'x'.repeat(80)}…).`)
+    expect(sentence).toBe(`Deleted ${described}.`)
     expect(whole).toEqual(['4', name, 'x'.repeat(3000)])
     expect((await service.names()).length).toBe(49)
   })
@@ -231,6 +231,57 @@ describe('lists on the page', () => {
     await ui.row(50).waitFor()
 
     expect(await ui.search().inputValue()).toBe('')
+  })
+
+  testPage('a row opens its plant, and shows its buttons under the pointer', async (begin) => {
+    const { page, ui } = await begin({ plants: 5, screen: { viewport: { width: 1280, height: 800 } } })
+    const opacity = async (id: number) => {
+      await ui.row(id).hover()
+      return page.evaluate<readonly string[]>(
+        `[2, 3].map((id) => getComputedStyle(document.querySelector('[aria-label="Delete plant ' + id + '"]')).opacity)`,
+      )
+    }
+    const boxOf = (selector: string) => page.locator(selector).first().boundingBox()
+
+    await ui.row(5).waitFor()
+    const shown = [await opacity(2), await opacity(3)]
+    const [table, sheet, head, cell] = await Promise.all(['table', '.list', 'th >> nth=1', 'td.name'].map(boxOf))
+    await ui.row(2).locator('.id').click()
+    await page.getByRole('heading', { name: 'Monstera 2' }).waitFor()
+    await page.goBack()
+    await ui.row(2).getByRole('button', { name: 'evergreen' }).click()
+    const filter = await ui.search().inputValue()
+
+    expect(shown).toEqual([
+      ['1', '0'],
+      ['0', '1'],
+    ])
+    expect(table?.width).toBe((sheet?.width ?? 0) - 2 * 16)
+    expect(head?.x).toBe(cell?.x ?? 0)
+    expect(filter).toBe('evergreen')
+  })
+
+  testPage('on a phone a row takes 60 px, and opens its plant, which has the buttons', async (begin) => {
+    const screen = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
+    const { page, ui } = await begin({ plants: 50, screen })
+    const topOf = async (place: ReturnType<typeof ui.row>) => Math.round((await place.boundingBox())?.y ?? 0)
+
+    await ui.row(50).waitFor()
+    const step = (await topOf(ui.row(50))) - (await topOf(ui.row(49)))
+    const heads = await page.getByRole('columnheader').count()
+    const uploadTop = await topOf(ui.button('Upload'))
+    const inRow = await ui.row(2).getByRole('button').and(page.locator(':visible')).allTextContents()
+    // The tag is no target of its own there.
+    await ui.row(2).getByText('evergreen').tap({ force: true })
+    await page.getByRole('heading', { name: 'Monstera 2' }).waitFor()
+    await ui.button('Delete').tap()
+    await ui.told('Deleted “Monstera 2” (evergreen).')
+    await page.getByRole('link', { name: 'All plants' }).tap()
+    await ui.button('Undo the delete of plant 2').tap()
+    await ui.told('Restored “Monstera 2” (evergreen).')
+
+    expect([step, heads, inRow]).toEqual([60, 0, ['evergreen']])
+    expect(uploadTop).toBeLessThan(200)
   })
 
   testPage('a deleted row leaves the next one at its place and focused, and comes back focused', async (begin) => {

@@ -9,20 +9,23 @@ import { change, pageTests, urlOf, withoutRefusals } from '../support/page.ts'
 
 const { testPage } = pageTests()
 
-const LIGHT = { colorScheme: 'light', background: 'rgb(241, 245, 240)' } as const
-const DARK = { colorScheme: 'dark', background: 'rgb(13, 20, 16)' } as const
-/** In CSS pixels. A screen of 1440 pixels has 720 at a zoom of 200 %. */
-const WIDTHS = [375, 720, 820, 1440]
+const LIGHT = { colors: 'light', colorScheme: 'light', background: 'rgb(241, 245, 240)' } as const
+const DARK = { colors: 'dark', colorScheme: 'dark', background: 'rgb(13, 20, 16)' } as const
+/** The colors of the system in the place of those of the page. */
+const FORCED = { colors: 'forced', colorScheme: 'dark', forcedColors: 'active', background: 'rgb(0, 0, 0)' } as const
+/** In CSS pixels. A screen of 1280 pixels has 320 at a zoom of 400 %, and one of 1440 has 720 at 200 %. */
+const WIDTHS = [390, 320, 720, 1280, 2560]
 /** Narrower screens show each plant as a card, and have buttons for thumbs. */
 const PHONE_MAX_PX = 640
 
 /** Screens of people; `bun run check:long page` tries all of them, and `bun run check` a dark phone. */
-const SCREENS = WIDTHS.flatMap((width) => [DARK, LIGHT].map((colors) => ({ ...colors, width })))
+const SCREENS = WIDTHS.flatMap((width) => [DARK, LIGHT, FORCED].map((colors) => ({ ...colors, width })))
   .slice(0, IS_LONG ? undefined : 1)
-  .map(({ width, ...colors }) => ({
-    ...colors,
-    name: `${width} px, ${colors.colorScheme}`,
+  .map(({ width, colors, ...screen }) => ({
+    ...screen,
+    name: `${width} px, ${colors}`,
     viewport: { width, height: 900 },
+    hasTouch: width < PHONE_MAX_PX,
   }))
 
 /** A folder for pictures of the page, to look at. */

@@ -136,7 +136,9 @@ export function uiOf(page: Page) {
     },
     /** Deletes a plant of the list, and waits until the page tells its name. */
     async deletes(id: number, plant: string) {
-      await click(`Delete plant ${id}`)
+      // A phone has no buttons in the rows.
+      if (await button(`Delete plant ${id}`).isVisible()) await click(`Delete plant ${id}`)
+      else await page.locator(`tr[data-id="${id}"]`).press('Delete')
       await told(`Deleted ${plant}.`)
     },
     async undoes(id: number, plant: string) {
@@ -194,6 +196,7 @@ export function uiOf(page: Page) {
       page.evaluate<readonly string[]>(
         `[...document.querySelectorAll('button, input, summary, header a, nav a')]
           .filter((target) => target.checkVisibility() && !target.classList.contains('skip'))
+          .filter((target) => getComputedStyle(target).pointerEvents !== 'none')
           .map((target) => ({ target, box: (target.closest('label') ?? target).getBoundingClientRect() }))
           .filter(({ box }) => box.height < ${TARGET_PX} || box.width < ${TARGET_PX})
           .map(({ target, box }) => [target.ariaLabel ?? target.textContent, box.width, box.height].join(' '))`,

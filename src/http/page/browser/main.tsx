@@ -61,16 +61,14 @@ function Plants() {
       <div class="tools">
         <SearchField />
         {canWrite && <Button text="New plant" kind="primary" onClick={() => open('new')} />}
+        <Button text="Download all" kind="quiet" onClick={download} />
+        {canWrite && <Button text="Upload" kind="quiet" onClick={openUpload} />}
+        <Button text="Keys" kind="quiet" onClick={showKeys} />
       </div>
       {(panel === 'new' || edited) && <PlantForm key={edited} edited={edited} />}
       {upload && <Upload />}
       {address.plant === '' ? <PlantList /> : <OnePlant key={address.plant} />}
       {canWrite && deleted.length > 0 && <Deleted plants={deleted} />}
-      <footer>
-        <Button text="Download all" onClick={download} />
-        {canWrite && <Button text="Upload" onClick={openUpload} />}
-        <Button text="Keys" onClick={showKeys} />
-      </footer>
       <Keys />
     </>
   )

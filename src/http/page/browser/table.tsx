@@ -68,7 +68,7 @@ export function PlantTable({ plants, isWhole }: TableProps) {
             {canWrite && <td />}
           </tr>
         </thead>
-        <tbody onKeyDown={(event) => press(event, plants)}>
+        <tbody onClick={openRow} onKeyDown={(event) => press(event, plants)}>
           {plants.map((plant, index) => (
             <PlantRow
               key={plant.id}
@@ -84,6 +84,12 @@ export function PlantTable({ plants, isWhole }: TableProps) {
   )
 }
 
+/** Opens the plant of a row that is clicked, unless that is meant for something in the row, or marks text. */
+function openRow({ target }: Event): void {
+  if (!(target instanceof Element) || target.closest('a, button, label') || !getSelection()?.isCollapsed) return
+  target.closest('tr')?.querySelector('a')?.click()
+}
+
 /** Does what a key stands for on the row of one of these plants. */
 function press(event: KeyboardEvent, plants: readonly Plant[]): void {
   const { key, target, repeat, ctrlKey, shiftKey, altKey } = event
@@ -93,7 +99,7 @@ function press(event: KeyboardEvent, plants: readonly Plant[]): void {
   const isHeld = repeat || ctrlKey || shiftKey || altKey
   const next = { ArrowDown: row?.nextElementSibling, ArrowUp: row?.previousElementSibling }[key]
   if (next instanceof HTMLElement) next.focus()
-  else if (key === 'Enter' && target === row && plant) location.hash = `/plants/${plant.id}`
+  else if (key === 'Enter' && target === row) row?.querySelector('a')?.click()
   else if (key === 'Delete' && plant && state.canWrite && !isHeld && !isDeleted(plant)) removeRows([plant])
   else return
   event.preventDefault()
