@@ -100,7 +100,7 @@ describe('lists on the page', () => {
     await page.goBack()
     await ui.row(51).waitFor()
     const back = await at()
-    await ui.link('First page').click()
+    await ui.link('Previous').click()
     await ui.row(1).waitFor()
 
     expect([waiting, turned, away, last, back]).toEqual([
@@ -112,7 +112,7 @@ describe('lists on the page', () => {
     ])
     expect(top).toBe(0)
     expect([lastLinks, await page.getByRole('navigation').getByRole('link').allTextContents()]).toEqual([
-      ['First page'],
+      ['First page', 'Previous'],
       ['Next'],
     ])
     expect(notice?.y).toBeGreaterThan(0)
@@ -187,7 +187,7 @@ describe('lists on the page', () => {
     await ui.visit(service)
     await shows(() => ui.row(50).waitFor(), 'Page 1')
     await shows(() => ui.link('Next').click(), 'Page 2')
-    await shows(() => ui.link('First page').click(), 'Page 1')
+    await shows(() => ui.link('Previous').click(), 'Page 1')
     starts()
     await shows(() => select(3), '1 plant selected.')
     await shows(() => select(4), '2 plants selected.')
@@ -298,6 +298,70 @@ describe('lists on the page', () => {
     expect(await topOf()).toBe(before)
   })
 
+  testPage(
+    'rows are one stop of Tab, keys turn pages until one turns them off, and titles name the view',
+    async (begin) => {
+      const { page, ui } = await begin({ plants: 120 })
+      const { keyboard } = page
+      const titled = (view: string) =>
+        until(`the title is ${view}`, async () => (await page.title()) === `${view} – Plant Store`)
+      const turns = async (key: string, number: number) => {
+        await keyboard.press(key)
+        await page.getByText(`Page ${number}`, { exact: true }).waitFor()
+        await titled(`Plants, page ${number}`)
+      }
+      const stops: string[] = []
+
+      await ui.row(50).waitFor()
+      await ui.button('Skip to the plants').focus()
+      while (stops.at(-1) !== 'Next' && stops.length < 300) {
+        await keyboard.press('Tab')
+        stops.push(
+          await page.evaluate(
+            '(({ ariaLabel, dataset, textContent }) => ariaLabel || dataset.id || textContent)(document.activeElement)',
+          ),
+        )
+      }
+      await keyboard.press('Shift+Tab')
+      for (let row = 1; row < 50; row++) await keyboard.press('ArrowDown')
+      await keyboard.press(' ')
+      await ui.see('1 plant selected.')
+      const last = [await ui.focusedRow(), await page.getByRole('checkbox', { name: 'Select plant 50' }).isChecked()]
+      await keyboard.press('Shift+Tab')
+      await keyboard.press('Tab')
+      const again = await ui.focusedRow()
+      for (const [key, number] of [
+        ['.', 2],
+        ['.', 3],
+        [',', 2],
+        [',', 1],
+        ['.', 2],
+      ] as const)
+        await turns(key, number)
+      await ui.link('Previous').click()
+      await page.getByText('Page 1', { exact: true }).waitFor()
+      await keyboard.press('?')
+      await page.getByRole('switch').uncheck()
+      await keyboard.press('Escape')
+      await page.reload()
+      await ui.row(50).waitFor()
+      for (const key of ['?', 'n', '.']) await keyboard.press(key)
+      await ui.click('Keys')
+      const isOn = await page.getByRole('switch').isChecked()
+      await keyboard.press('Escape')
+      await ui.row(2).getByRole('link').click()
+      await page.getByRole('heading', { name: 'Monstera 2' }).waitFor()
+      await titled('Monstera 2')
+
+      expect(stops).toEqual([
+        ...['API', 'Sign out', 'Find a plant', 'New plant', 'Download all', 'Upload', 'Keys'],
+        ...['Select all', '1', 'Next'],
+      ])
+      expect([last, again, isOn]).toEqual([['50', true], '50', false])
+      expect(await page.getByRole('form').count()).toBe(0)
+    },
+  )
+
   testPage('can be used with the keyboard alone, and moves nothing for people who want that', async (begin) => {
     const plants = ['Fern', 'Ivy', 'Moss']
     const { service, page, ui } = await begin({ plants, screen: { reducedMotion: 'reduce' }, isClosed: true })
@@ -331,6 +395,7 @@ describe('lists on the page', () => {
     await keyboard.type(service.token)
     await press('Enter')
     await ui.row(3).waitFor()
+    const arrived = await focused()
     await page.reload()
     await ui.row(3).waitFor()
     await tabTo('Skip to the plants')
@@ -353,8 +418,8 @@ describe('lists on the page', () => {
     await ui.row(5).waitFor()
     await press('Escape')
     await page.getByRole('form').waitFor({ state: 'detached' })
-    await tabTo('Edit plant 1')
-    await press('Enter')
+    await tabTo('1')
+    await press('ArrowRight', 'ArrowRight', 'ArrowRight', 'Enter')
     await ui.see('Edit this plant')
     await press('Escape')
     await page.locator('tr[data-id="1"]:focus').waitFor()
@@ -363,7 +428,7 @@ describe('lists on the page', () => {
     await press('Delete')
     await ui.told('Deleted “Ivy”.')
     const next = await ui.focusedRow()
-    await press('ArrowUp', 'Tab', 'Tab')
+    await press('ArrowUp', 'ArrowRight', 'ArrowRight')
     const undo = await focused()
     await press('Enter')
     await ui.told('Restored “Ivy”.')
@@ -380,7 +445,7 @@ describe('lists on the page', () => {
     await press('Enter')
     await page.getByLabel('Access token').waitFor()
 
-    expect([first, skipped, typed]).toEqual(['token', 'main', 'iv/n?'])
+    expect([first, arrived, skipped, typed]).toEqual(['token', 'Plants', 'main', 'iv/n?'])
     expect([ring, next, undo]).toEqual(['solid', '3', 'Undo the delete of plant 2'])
     expect([moving, forms]).toEqual([0, 0])
     expect(await service.names()).toEqual(['Fern', 'Ivy', 'Moss', 'Yucca', 'Aloe'])

@@ -325,7 +325,7 @@ describe('tools of the page', () => {
     for (const [id, typed, told] of [
       [1, { 'Tag (optional)': 'new' }, 'Changed to “two lines” (new).'],
       [2, { Name: 'Moss' }, 'Changed to “Moss” ( a b).'],
-      [3, { 'Tag (optional)': '' }, 'Changed to “ ”.'],
+      [3, { 'Tag (optional)': '' }, 'Changed to “(invisible text)”.'],
       [4, { Name: 'Lily' }, 'Changed to “Lily”.'],
     ] as const) {
       // Nobody has typed in the form that is open, so no question is asked.

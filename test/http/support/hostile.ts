@@ -8,7 +8,7 @@ const HOSTILE = [
   ),
   ...String.raw`{"id":1}|[{"id":7,"name":"x"},{"id":8|","id":9,"|\|\"|'|__proto__|constructor|toString`.split('|'),
   ...'`|  two  spaces  |line\nline|\ttab|\u202eright to left|\u2066isolate|\ufeffBOM|\u0007\u001b[31m'.split('|'),
-  ...['\u0085\u2028\u2029', '🪴'.repeat(9), 'Z̸̛͈'.repeat(40), 'x'.repeat(5000)],
+  ...['\u0085\u2028\u2029', '🪴'.repeat(9), 'Z̸̛͈'.repeat(40), 'x'.repeat(5000), '\u200b\u3164'],
   ...'שלום|مرحبا|| |0|null|undefined|NaN|https://example.org/|<a href="https://example.org">'.split('|'),
   ...'<link rel=stylesheet href=//example.org/x.css>|<base href=//example.org>|<style>*{display:none}</style>'.split(
     '|',

@@ -84,7 +84,7 @@ export function uiOf(page: Page) {
   const button = (name: string) => page.getByRole('button', { name, exact: true })
   const click = (name: string) => button(name).click()
   /** The link to a page of the list. */
-  const link = (name: 'First page' | 'Next') => page.getByRole('link', { name, exact: true })
+  const link = (name: 'First page' | 'Previous' | 'Next') => page.getByRole('link', { name, exact: true })
   /** What happened last. */
   const status = () => page.getByRole('status')
   /** Waits until the page tells that this has happened. */

@@ -1,7 +1,7 @@
 import { CODES } from './answer.ts'
 import { Conflict, createPlant, deletePlant, isSame, keep, Refusal, refusalIn, replacePlant } from './client.ts'
 import type { Plant } from './fields.ts'
-import { countOf, cut, describePlant } from './messages.ts'
+import { countOf, describePlant, shown } from './messages.ts'
 import { recordUpdate, set, state } from './state.ts'
 
 /**
@@ -23,7 +23,7 @@ export async function change(plants: readonly Plant[], act: () => Promise<string
 export const add = (plant: Plant) =>
   change([plant], async () => {
     await createPlant(plant)
-    return `Added “${cut(plant.name)}”.`
+    return `Added “${shown(plant.name)}”.`
   })
 
 /** Whether the user knows that the browser keeps nothing. */

@@ -2,6 +2,7 @@ import { useEffect } from 'preact/hooks'
 import { closeUpload, open } from './panel.ts'
 import { Button, focus, Terms } from './parts.tsx'
 import { go, state } from './state.ts'
+import { SINGLE_KEYS } from './storage.ts'
 
 const sheet = () => document.querySelector('dialog')
 export const showKeys = () => sheet()?.showModal()
@@ -10,12 +11,18 @@ export const showKeys = () => sheet()?.showModal()
 const KEYS: Readonly<Record<string, readonly [does: string, act?: () => void]>> = {
   '/': ['Find a plant', () => focus('[type=search]')],
   n: ['New plant', () => state.canWrite && open('new')],
+  '.': ['Next page', () => click('nav [rel=next]')],
+  ',': ['Previous page', () => click('nav [rel=prev]')],
   '↑ ↓': ['Go from row to row'],
+  '← →': ['Go to what is in the row'],
+  Space: ['Select the plant of the row'],
   Enter: ['Open the plant of the row'],
   Delete: ['Delete the plant of the row'],
   Escape: ['Close what is open', leave],
   '?': ['Show these keys', showKeys],
 }
+
+const click = (selector: string) => document.querySelector<HTMLElement>(selector)?.click()
 
 function leave(): void {
   if (state.panel !== undefined) open(undefined)
@@ -31,9 +38,11 @@ const confirmsInput = ({ isComposing, keyCode }: KeyboardEvent) => isComposing |
 function press(event: KeyboardEvent): void {
   const { key, target, ctrlKey, metaKey, altKey, defaultPrevented } = event
   const act = KEYS[key]?.[1]
+  // Without a modifier some people press them by accident, or by speech (WCAG 2.1.4).
+  const isOff = key.length === 1 && !sheet()?.querySelector('input')?.checked
   const isTyping = target instanceof HTMLInputElement && target.type !== 'checkbox' && key !== 'Escape'
-  if (!act || isTyping || sheet()?.open || defaultPrevented || confirmsInput(event) || ctrlKey || metaKey || altKey)
-    return
+  const isForOthers = ctrlKey || metaKey || altKey || defaultPrevented || sheet()?.open || confirmsInput(event)
+  if (!act || isOff || isTyping || isForOthers) return
   event.preventDefault()
   act()
 }
@@ -48,6 +57,13 @@ export function Keys() {
     <dialog aria-labelledby="keys-title">
       <article>
         <h2 id="keys-title">Keys</h2>
+        <label>
+          <input
+            {...{ type: 'checkbox', role: 'switch', defaultChecked: SINGLE_KEYS.read() ?? true }}
+            onChange={({ currentTarget }) => SINGLE_KEYS.write(currentTarget.checked)}
+          />
+          Keys of one character do something
+        </label>
         <Terms of={Object.entries(KEYS).map(([key, [does]]) => [key, does])} />
         <Button text="Close" onClick={() => sheet()?.close()} />
       </article>

@@ -2,9 +2,9 @@ import { useEffect, useRef } from 'preact/hooks'
 import { type Address, formatAddress } from './address.ts'
 import { listPlants, settle } from './client.ts'
 import { FIELD_NAMES, type Plant } from './fields.ts'
-import { countOf, cut } from './messages.ts'
+import { countOf, shown } from './messages.ts'
 import { open } from './panel.ts'
-import { Button, Picture } from './parts.tsx'
+import { Button, Picture, useTitle } from './parts.tsx'
 import { updated, useRead } from './reading.ts'
 import { matches, SearchState, useSearch } from './search.tsx'
 import { go, set, state } from './state.ts'
@@ -41,10 +41,13 @@ export function PlantList() {
   const listed = [...left, ...ghosts].sort(byId).filter((plant) => matches(plant, filter))
   const found = isFound ? search.hits : listed
   const plants = isWhole ? sorted(found, sort) : found
+  const hrefOf = (after: string, page: number) => formatAddress({ ...address, after, page })
+  const before = listing?.page === 2 ? '' : state.starts.get((listing?.page ?? 1) - 1)
+  useTitle(filter === '' ? `Plants, page ${listing?.page ?? page}` : `“${shown(filter)}”`)
   /** The rows are those of another page. */
   const isOld = listing !== undefined && listing.after !== after
   return (
-    <section ref={section} class={isOld ? 'list loading' : 'list'} aria-label="Plants">
+    <section ref={section} class={isOld ? 'list loading' : 'list'} aria-label="Plants" tabIndex={-1}>
       {filter !== '' && (
         <p class="filter">
           <SearchState {...search} />
@@ -61,9 +64,10 @@ export function PlantList() {
       {plants.length === 0 && !problem && <Emptiness isLoading={isLoading || search.isSearching} hasPages={hasPages} />}
       {!isFound && hasPages && listing && (
         <nav aria-label="Pages">
-          {after !== '' && <a href={formatAddress({ ...address, after: '', page: 1 })}>First page</a>}
+          {after !== '' && before !== '' && <a href={hrefOf('', 1)}>First page</a>}
+          {before !== undefined && <a {...{ rel: 'prev', href: hrefOf(before, listing.page - 1) }}>Previous</a>}
           <span aria-live="polite">{`Page ${listing.page}`}</span>
-          {next !== '' && <a href={formatAddress({ ...address, after: next, page: listing.page + 1 })}>Next</a>}
+          {next !== '' && <a {...{ rel: 'next', href: hrefOf(next, listing.page + 1) }}>Next</a>}
         </nav>
       )}
       {isWhole && isFresh && !problem && <p>{`${countOf(left.length)} in all.`}</p>}
@@ -80,6 +84,7 @@ async function readPage({ after, page }: Pick<Address, 'after' | 'page'>) {
     (after === '' || BigInt(id) > BigInt(after)) && (next === '' || BigInt(id) <= BigInt(next))
   const ids = new Set(found.plants.map(({ id }) => id))
   settle(({ id }) => !ids.has(id) && isIn(id))
+  set({ starts: new Map(state.starts).set(page, after) })
   return { plants: found.plants, next, after, page, changes, isIn, from: updates.length }
 }
 
@@ -106,7 +111,7 @@ function sorted(plants: readonly Plant[], sort: string): readonly Plant[] {
 function Emptiness({ isLoading, hasPages }: Readonly<Record<'isLoading' | 'hasPages', boolean>>) {
   const { filter } = state.address
   if (isLoading) return <p class="state">Loading your plants…</p>
-  if (filter !== '') return <p class="state">{`No plant here contains “${cut(filter)}”.`}</p>
+  if (filter !== '') return <p class="state">{`No plant here contains “${shown(filter)}”.`}</p>
   if (hasPages) return <p class="state">There are no plants on this page any more.</p>
   return (
     <div class="state">

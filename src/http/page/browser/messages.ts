@@ -39,15 +39,20 @@ function quoted(message: string): string {
   return message.replace(/`(.*?)`/g, '“$1”')
 }
 
-/** A text, cut after `max` characters, so that one of 60 kB does not hold up the browser. */
-export const cut = (text: string, max = 80): string => text.replace(RegExp(`^(.{${max}}).+`, 'su'), '$1…')
+/** Nobody would see a text of these. */
+const INVISIBLE = /^[\s\u2800\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]*$/u
+
+/** A text of a plant in a list or a sentence: cut after `max` characters, because one of 60 kB holds up the browser. */
+export const shown = (text: string, max = 80): string =>
+  INVISIBLE.test(text) ? '(invisible text)' : text.replace(RegExp(`^(.{${max}}).+`, 'su'), '$1…')
 
 /** Like: “Monstera” (evergreen). */
 export function describePlant({ id: _, name, ...others }: Plant): string {
   const details = Object.values(others)
-    .map((text) => cut(text))
+    .filter(Boolean)
+    .map((text) => shown(text))
     .join(', ')
-  return `“${cut(name)}”${details && ` (${details})`}`
+  return `“${shown(name)}”${details && ` (${details})`}`
 }
 
 /** Like: 2 plants. */

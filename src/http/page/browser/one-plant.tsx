@@ -2,9 +2,9 @@ import { useEffect } from 'preact/hooks'
 import { CODES } from './answer.ts'
 import { remove, restore } from './changes.ts'
 import { getPlant } from './client.ts'
-import { cut, describeRefusal } from './messages.ts'
+import { describeRefusal, shown } from './messages.ts'
 import { open } from './panel.ts'
-import { Button, focusElement, Values } from './parts.tsx'
+import { Button, focusElement, useTitle, Values } from './parts.tsx'
 import { useRead } from './reading.ts'
 import { recordUpdate, set, state } from './state.ts'
 
@@ -17,6 +17,7 @@ export function OnePlant() {
   useEffect(() => () => set({ focused: id }), [id])
   // A plant that was deleted here stays, so that it can be restored.
   const plant = state.updates.findLast((each) => each.id === id)?.plant ?? deleted.find((each) => each.id === id)
+  useTitle(plant ? shown(plant.name) : `Plant ${id}`)
   const isDeleted = plant !== undefined && deleted.includes(plant)
   return (
     <article class="plant">
@@ -26,7 +27,7 @@ export function OnePlant() {
       {plant ? (
         <>
           <h2 ref={focusElement} tabIndex={-1} class={isDeleted ? 'deleted' : ''}>
-            <bdi>{cut(plant.name)}</bdi>
+            <bdi>{shown(plant.name)}</bdi>
           </h2>
           <Values plant={plant} />
           <p class="buttons">

@@ -80,6 +80,14 @@ export const Values = ({ plant }: { readonly plant: Plant }) => (
   <Terms of={FIELD_NAMES.filter((field) => field in plant).map((field) => [titleOf(field), plant[field]])} />
 )
 
+/** Names a view in the title of the tab while it is shown. */
+export const useTitle = (view: string) =>
+  useEffect(() => {
+    const { title } = document
+    document.title = `${view} – Plant Store`
+    return () => void Object.assign(document, { title })
+  }, [view])
+
 /** The plant of the icon. */
 export const Picture = () => (
   <img class="picture" alt="" src={document.querySelector<HTMLLinkElement>('link[rel=icon]')?.href} />

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { listPlants, Refusal, refusalIn } from './client.ts'
 import type { Plant } from './fields.ts'
-import { countOf, cut } from './messages.ts'
+import { countOf, shown } from './messages.ts'
 import { Button } from './parts.tsx'
 import { ALL_PLANTS, updated } from './reading.ts'
 import { state } from './state.ts'
@@ -88,10 +88,10 @@ export function useSearch(filter: string) {
 export function SearchState(search: ReturnType<typeof useSearch>) {
   const { hits, searched, next, isFull, isSearching, searchRest, stop } = search
   const { filter } = state.address
-  const found = `${countOf(hits.length)} with “${cut(filter)}” among ${searched.toLocaleString('en')}`
+  const found = `${countOf(hits.length)} with “${shown(filter)}” among ${searched.toLocaleString('en')}`
   const isWhole = next === undefined
   const texts = [
-    [searched === 0, `On this page, plants with “${cut(filter)}”:`],
+    [searched === 0, `On this page, plants with “${shown(filter)}”:`],
     [isFull, `The first ${found}. There may be more: search for a longer text.`],
     [isWhole, `On all pages: ${found}.`],
     [true, `${found} so far.`],

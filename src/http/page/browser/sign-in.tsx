@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { parseAddress } from './address.ts'
 import { connect, endSession, getPlant, getToken, Refusal, refusalIn, tokenHash } from './client.ts'
 import { countOf } from './messages.ts'
-import { Button, Picture } from './parts.tsx'
+import { Button, focus, Picture } from './parts.tsx'
 import { go, set, state } from './state.ts'
 import { BROWSER_TOKEN, forgetToken, hashOf, KEPT, type Kept, TAB_TOKEN } from './storage.ts'
 
@@ -92,7 +92,8 @@ function submit(event: SubmitEvent & { readonly currentTarget: HTMLFormElement }
   event.preventDefault()
   const values = new FormData(event.currentTarget)
   const token = String(values.get('token')).trim()
-  void signIn(token, values.has('keep') ? BROWSER_TOKEN : TAB_TOKEN)
+  // A screen reader reads that the list is there.
+  void signIn(token, values.has('keep') ? BROWSER_TOKEN : TAB_TOKEN).then(() => focus('.list'))
 }
 
 /** Whether the server takes JWTs of an identity provider. */

@@ -38,6 +38,8 @@ export interface State {
   readonly changes: number
   /** What changes of this tab have found or stored, in their order. `undefined` for a plant that is gone. */
   readonly updates: readonly { readonly id: string; readonly plant: Plant | undefined }[]
+  /** Behind which ids the pages begin that were shown, by their numbers. */
+  readonly starts: ReadonlyMap<number, string>
   /** The id of the plant whose row gets the focus once it is there. */
   readonly focused: string
 }
@@ -45,7 +47,7 @@ export interface State {
 const START: State = {
   address: parseAddress(location.hash),
   ...{ isReturning: false, canWrite: undefined, user: '', ending: '', problem: '', notice: '', pause: undefined },
-  ...{ job: undefined, progress: undefined, panel: undefined, upload: undefined, focused: '' },
+  ...{ job: undefined, progress: undefined, panel: undefined, upload: undefined, focused: '', starts: new Map() },
   ...{ deleted: [], maybeDeleted: [], undo: [], busy: new Set(), changes: 0, updates: [] },
 }
 

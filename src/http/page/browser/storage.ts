@@ -25,6 +25,9 @@ function slot<T>(name: string, area: 'sessionStorage' | 'localStorage') {
 
 export const TAB_TOKEN = slot<string>('token', 'sessionStorage')
 export const BROWSER_TOKEN = slot<string>('token', 'localStorage')
+/** Whether keys of one character do something. */
+export const SINGLE_KEYS = slot<boolean>('keys', 'localStorage')
+
 /** The plants that the tab keeps, so that they can be restored. */
 export interface Kept {
   readonly deleted: readonly Plant[]

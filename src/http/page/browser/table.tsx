@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { formatAddress } from './address.ts'
 import { remove, restore } from './changes.ts'
 import { FIELD_NAMES, type Plant, titleOf } from './fields.ts'
-import { countOf, cut } from './messages.ts'
+import { countOf, shown } from './messages.ts'
 import { open } from './panel.ts'
 import { Button } from './parts.tsx'
 import { go, set, state } from './state.ts'
@@ -27,7 +27,7 @@ interface TableProps {
   readonly isWhole: boolean
 }
 
-/** Plants in rows. Arrows go from row to row, and Delete deletes the plant of the row. A deleted plant stays in its row. */
+/** Plants in rows, which are one stop of Tab. Keys go from row to row and within a row. A deleted plant stays in its row. */
 export function PlantTable({ plants, isWhole }: TableProps) {
   const { focused, busy, canWrite } = state
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
@@ -58,7 +58,8 @@ export function PlantTable({ plants, isWhole }: TableProps) {
           <Button text="Select none" onClick={() => select([])} />
         </p>
       )}
-      <table>
+      {/* biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: its rows take the focus, as those of a grid do */}
+      <table role="grid" aria-label="Plants">
         <thead>
           <tr>
             {canWrite && <Box label="Select all" checked={isAll} onChange={() => select(isAll ? [] : left)} />}
@@ -68,20 +69,25 @@ export function PlantTable({ plants, isWhole }: TableProps) {
             {canWrite && <td />}
           </tr>
         </thead>
-        <tbody onClick={openRow} onKeyDown={(event) => press(event, plants)}>
-          {plants.map((plant, index) => (
-            <PlantRow
-              key={plant.id}
-              plant={plant}
-              isFirst={index === 0}
-              isChosen={chosen.includes(plant)}
-              toggle={toggle}
-            />
+        <tbody
+          onClick={openRow}
+          onKeyDown={(event) => press(event, plants)}
+          onFocusIn={({ target }) => stopAt(target instanceof Element ? target.closest('tr') : null)}
+          ref={(body) => stopAt(body?.querySelector('[tabindex="0"]') ?? body?.firstElementChild)}
+        >
+          {plants.map((plant) => (
+            <PlantRow key={plant.id} plant={plant} isChosen={chosen.includes(plant)} toggle={toggle} />
           ))}
         </tbody>
       </table>
     </>
   )
+}
+
+/** Lets Tab stop at this row alone. Arrows reach the others, and what is in them. */
+function stopAt(row: Element | null | undefined): void {
+  for (const each of row?.parentElement?.querySelectorAll<HTMLElement>('tr, a, button, input') ?? [])
+    each.tabIndex = each === row ? 0 : -1
 }
 
 /** Opens the plant of a row that is clicked, unless that is meant for something in the row, or marks text. */
@@ -92,15 +98,22 @@ function openRow({ target }: Event): void {
 
 /** Does what a key stands for on the row of one of these plants. */
 function press(event: KeyboardEvent, plants: readonly Plant[]): void {
-  const { key, target, repeat, ctrlKey, shiftKey, altKey } = event
-  const row = target instanceof Element ? target.closest('tr') : undefined
+  const { key, target, repeat, ctrlKey, shiftKey, altKey, metaKey } = event
+  if (!(target instanceof HTMLElement) || ctrlKey || shiftKey || altKey || metaKey) return
+  const row = target.closest('tr')
+  const inRow = row?.querySelectorAll<HTMLElement>('a, button, :enabled') ?? []
+  const stops = [row, ...inRow].filter((each) => each?.checkVisibility())
+  const at = stops.indexOf(target)
   const plant = plants.find(({ id }) => id === row?.dataset.id)
-  // A key that is held would delete row after row.
-  const isHeld = repeat || ctrlKey || shiftKey || altKey
-  const next = { ArrowDown: row?.nextElementSibling, ArrowUp: row?.previousElementSibling }[key]
+  const next = {
+    ...{ ArrowDown: row?.nextElementSibling, ArrowUp: row?.previousElementSibling },
+    ...{ ArrowRight: stops[at + 1], ArrowLeft: stops[at - 1] },
+  }[key]
   if (next instanceof HTMLElement) next.focus()
   else if (key === 'Enter' && target === row) row?.querySelector('a')?.click()
-  else if (key === 'Delete' && plant && state.canWrite && !isHeld && !isDeleted(plant)) removeRows([plant])
+  else if (key === ' ' && target === row) row?.querySelector('input')?.click()
+  // A key that is held would delete row after row.
+  else if (key === 'Delete' && plant && state.canWrite && !repeat && !isDeleted(plant)) removeRows([plant])
   else return
   event.preventDefault()
 }
@@ -135,23 +148,22 @@ function SortedHeader({ name, isWhole }: { readonly name: string } & Pick<TableP
 
 interface RowProps {
   readonly plant: Plant
-  readonly isFirst: boolean
   readonly isChosen: boolean
   readonly toggle: (plant: Plant, isChosen: boolean) => void
 }
 
-function PlantRow({ plant, isFirst, isChosen, toggle }: RowProps) {
+function PlantRow({ plant, isChosen, toggle }: RowProps) {
   const { id, name } = plant
   const { canWrite, busy, address } = state
   const isGone = isDeleted(plant)
   const change = () => toggle(plant, isChosen)
   return (
-    <tr data-id={id} tabIndex={isFirst ? 0 : -1} class={busy.has(id) ? 'busy' : isGone ? 'deleted' : ''}>
+    <tr data-id={id} class={busy.has(id) ? 'busy' : isGone ? 'deleted' : ''}>
       {canWrite && <Box label={`Select plant ${id}`} disabled={isGone} checked={isChosen} onChange={change} />}
       <td class="id">{id}</td>
       <td class="name">
         <a href={formatAddress({ ...address, plant: id })}>
-          <bdi>{cut(name.trim() === '' ? `“${name}”` : name, CELL_MAX)}</bdi>
+          <bdi>{shown(name, CELL_MAX)}</bdi>
         </a>
       </td>
       {FIELD_NAMES.slice(2).map((field) => (
@@ -172,7 +184,7 @@ function PlantRow({ plant, isFirst, isChosen, toggle }: RowProps) {
 
 /** A tag, which filters the list. */
 const Chip = ({ text }: { readonly text: string }) => (
-  <button type="button" class="chip" title={`Show plants with “${cut(text)}”`} onClick={() => go({ filter: text })}>
-    <bdi>{cut(text, CELL_MAX)}</bdi>
+  <button type="button" class="chip" title={`Show plants with “${shown(text)}”`} onClick={() => go({ filter: text })}>
+    <bdi>{shown(text, CELL_MAX)}</bdi>
   </button>
 )
