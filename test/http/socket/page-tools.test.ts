@@ -234,9 +234,12 @@ describe('tools of the page', () => {
     await page.reload()
     await ui.row(144).waitFor()
     const sorted = [(await ui.names()).slice(0, 4), await ui.button('Name').count()]
+    const search = await ui.hold('GET', '/plants')
     await ui.row(10).getByRole('button', { name: 'shade' }).click()
     const filter = await ui.search().inputValue()
     await page.getByRole('checkbox', { name: 'Select all' }).check()
+    search.release()
+    await ui.see('On all pages: 3 plants with “shade” among 54.')
     await ui.see('3 plants selected.')
     await page.getByRole('checkbox', { name: 'Select plant -4' }).uncheck()
     await ui.click('Delete selected')

@@ -60,7 +60,7 @@ export function PlantList() {
           <Button text="Try again" onClick={() => set({ changes: state.changes + 1 })} />
         </p>
       )}
-      {plants.length > 0 && <PlantTable key={`${isFound} ${listing?.after}`} plants={plants} isWhole={isWhole} />}
+      {plants.length > 0 && <PlantTable key={listing?.after} plants={plants} isWhole={isWhole} />}
       {plants.length === 0 && !problem && <Emptiness isLoading={isLoading || search.isSearching} hasPages={hasPages} />}
       {!isFound && hasPages && listing && (
         <nav aria-label="Pages">
