@@ -14,7 +14,8 @@ export function useSuggestedId(isNew: boolean) {
   useEffect(() => {
     let isWanted = isNew
     if (isNew) search.current = findId(() => isWanted).catch((error) => refusalIn(error) && '')
-    void search.current.then(setSuggested)
+    // Who types an id already must not find another one in the field.
+    void search.current.then((id) => document.activeElement?.id === 'id' || setSuggested(id))
     return () => {
       isWanted = false
     }

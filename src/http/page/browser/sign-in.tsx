@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { parseAddress } from './address.ts'
 import { connect, endSession, getPlant, getToken, Refusal, refusalIn, tokenHash } from './client.ts'
 import { countOf } from './messages.ts'
-import { Button, focus, Picture } from './parts.tsx'
+import { Button, focus, focusElement, Picture } from './parts.tsx'
 import { go, set, state } from './state.ts'
 import { BROWSER_TOKEN, forgetToken, hashOf, KEPT, type Kept, TAB_TOKEN } from './storage.ts'
 
@@ -116,7 +116,7 @@ export function SignIn() {
         {...{ id: 'token', name: 'token', autocomplete: 'current-password', ...(isShown ? {} : { type: 'password' }) }}
         placeholder={takesJwts ? 'plst_… or eyJ…' : 'plst_…'}
         required
-        autofocus
+        ref={focusElement} // At once. A browser sets its autofocus with a later frame.
         aria-invalid={state.problem !== '' || undefined}
         aria-describedby="token-problem token-help"
       />
