@@ -6,6 +6,7 @@ import type { Io } from '../../src/cli/io.ts'
 import { LINE_EVERY_MS } from '../../src/cli/long-task.ts'
 import { openStore } from '../../src/store/open.ts'
 import { queryAll, runSql } from '../store/sqlite/files.ts'
+import { inBackground } from '../support/background.ts'
 import { makeIo } from '../support/io.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { createTokenIn } from '../support/tokens.ts'
@@ -108,12 +109,13 @@ describe.concurrent('import', () => {
     const store = await openStore(made.database, () => {}, { isServer: true })
     let isImported = false
     let makings = 0
-    const puts = (async () => {
+    const put = async () => {
       do {
-        const put = await Promise.all(ids.map((id) => store.putPlant(1, { id: BigInt(id), name: 'Moss' })))
-        makings += put.filter((isMade) => isMade).length
+        const made = await Promise.all(ids.map((id) => store.putPlant(1, { id: BigInt(id), name: 'Moss' })))
+        makings += made.filter((isMade) => isMade).length
       } while (!isImported)
-    })()
+    }
+    const puts = inBackground([put()])
 
     const { exitCode } = await made.run(['--on-conflict', 'replace'], lines)
     isImported = true

@@ -1,6 +1,7 @@
 import { expect } from 'bun:test'
 import { OTHERS_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
 import { codeOf } from '../cli/support/service-client.ts'
+import { inBackground } from '../support/background.ts'
 import { runPlantstore } from '../support/executable.ts'
 import { runProgram } from '../support/program.ts'
 import type { Random } from '../support/random.ts'
@@ -188,16 +189,18 @@ async function revokeUnderLoad(random: Random): Promise<void> {
   for (let count = 1; count <= REVOKED_TOKENS; count++) {
     const token = await createTokenIn(db.database)
     const answers = servers.map(() => 0)
-    const untilRefused = servers.map(async (server, index) => {
-      while ((await codeOf(server, token)) === 200) answers[index] = (answers[index] ?? 0) + 1
-    })
+    const untilRefused = inBackground(
+      servers.map(async (server, index) => {
+        while ((await codeOf(server, token)) === 200) answers[index] = (answers[index] ?? 0) + 1
+      }),
+    )
     await until('both servers have accepted the token', () => answers.every((count) => count > 0))
     await Bun.sleep(random(PAUSE_MAX_MS))
     const { exitCode } = await runPlantstore(['token', 'revoke', String(count + 1), '--database', db.database])
     const first = await Promise.all(servers.map((server) => codeOf(server, token)))
 
     expect({ count, exitCode, first }).toEqual({ count, exitCode: 0, first: [40102, 40102] })
-    await Promise.all(untilRefused)
+    await untilRefused
   }
 }
 

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { percentile } from '../bench/statistics.ts'
 import { queryAll } from '../store/sqlite/files.ts'
+import { inBackground } from '../support/background.ts'
 import { COMMAND } from '../support/executable.ts'
 import { IS_LONG } from '../support/long.ts'
 import { startProgram } from '../support/program.ts'
@@ -65,9 +66,9 @@ async function timeCreates(server: Server, token: string, end: Promise<unknown>)
       await Bun.sleep(1)
     }
   }
-  const workers = Array.from({ length: CONNECTIONS }, work)
+  const workers = inBackground(Array.from({ length: CONNECTIONS }, work))
   await end
   isOver = true
-  await Promise.all(workers)
+  await workers
   return { waitsMs, statuses: [...statuses] }
 }
