@@ -36,7 +36,8 @@ test('a change turns a comparison, negates a condition, leaves out a statement o
 test('bun run mutate says what a command finds of each change', async () => {
   const program = [process.execPath, resolve(import.meta.dir, 'mutate/mutate.ts'), '--only', 'domain/', '--count', '2']
   const answer = await runProgram([...program, '--', 'git', 'diff', '--quiet'])
-  const report = /^without a change: .+\n(?:domain\/[\w-]+\.ts:\d+ .+\n {2}exit code 1, .+\n){2}found 2 of 2\n$/
+  const report =
+    /^without a change: .+\n(?:domain\/[\w-]+\.ts:\d+ .+\n {2}exit code 1, .+\n){2}domain: 2 of 2\nfound 2 of 2\n$/
 
   expect(answer).toEqual({ stdout: expect.stringMatching(report), stderr: '', exitCode: 0 })
 })

@@ -2,16 +2,17 @@
  * `bun run calls`: counts the functions of src that a running server calls for each of eight requests, both threads together. Prints
  * the calls, the different functions and their files. The exit code is 1 if one of these exceeds budget.json.
  */
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SETTLED_MS } from '../../src/engine/sqlite/files/moved-files.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
+import { copyProject } from '../support/project-copy.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
 import budget from './budget.json'
-import { copyInstrumented } from './instrument.ts'
+import { instrumentSource } from './instrument.ts'
 
 /** The fewest calls of so many requests count, because timers add to some of them. */
 const REQUESTS = 6
@@ -29,12 +30,14 @@ interface Calls {
 
 using folder = makeFolder()
 const database = join(folder.path, 'plantstore.db')
-const command = [process.execPath, copyInstrumented(folder.path)]
-const logs = ['', '.thread'].map((end) => join(folder.path, `calls${end}`))
-const [log = ''] = logs
+const log = join(folder.path, 'calls')
+const project = join(folder.path, 'project')
+copyProject(project)
+instrumentSource(project, log, 'each call')
+const command = [process.execPath, join(project, 'src/main.ts')]
 const token = await createTokenIn(database)
 addPlants(database, PLANTS)
-await using server = await serve(database, [], { command, env: { CALLS_LOG: log } })
+await using server = await serve(database, [], { command })
 
 /** Sends a request with a token, and expects the status. */
 async function send(status: number, method: string, path: string, body?: object, text = token): Promise<void> {
@@ -43,7 +46,7 @@ async function send(status: number, method: string, path: string, body?: object,
   if (answer.status !== status) throw new Error(`${method} ${path} was answered with ${answer.status}`)
 }
 
-const size = () => logs.reduce((sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0)
+const size = () => statSync(log, { throwIfNoEntry: false })?.size ?? 0
 
 async function rest(): Promise<void> {
   let before = -1
@@ -75,10 +78,10 @@ async function count(
   const counted: Calls[] = []
   for (let index = 0; index <= REQUESTS; index++) {
     await prepare(index)
-    for (const path of logs) writeFileSync(path, '')
+    writeFileSync(log, '')
     await request(index)
     await rest()
-    const called = logs.flatMap((path) => readFileSync(path, 'utf8').split('\n').slice(0, -1))
+    const called = readFileSync(log, 'utf8').split('\n').slice(0, -1)
     const files = called.map((place) => place.split(':')[0])
     if (index > 0) counted.push({ calls: called.length, functions: new Set(called).size, files: new Set(files).size })
   }
@@ -109,7 +112,6 @@ const found: Record<keyof typeof budget, Calls> = {
   'put, replaces': await count((index) => send(200, 'PUT', `/plants/${index + 20}`, { name: 'Ivy' })),
   delete: await count((index) => send(204, 'DELETE', `/plants/${index + 1}`)),
 }
-for (const path of logs) rmSync(path)
 
 for (const [name, calls] of Object.entries(found)) {
   const allowed = budget[name as keyof typeof budget]

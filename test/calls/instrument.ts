@@ -1,36 +1,40 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type ParserOptions, parse } from '@babel/parser'
 
-const ROOT = join(import.meta.dir, '../..')
-/** Bundled for browsers or by macros: no request of the API comes there. */
-const LEFT_OUT = 'http/page'
-/** The file that the calls are written to. A second thread writes to one of its own. */
-const TRACE = `import { appendFileSync } from 'node:fs'
-const log = process.env.CALLS_LOG + (Bun.isMainThread ? '' : '.thread')
-export const called = (name) => appendFileSync(log, name + '\\n')
+/** Bundled for browsers or by macros: no test in a browser can write a file. */
+export const LEFT_OUT = 'http/page/browser/'
+
+/** Each call, or only the first one of each function in a thread. The latter leaves out programs that cannot write the file. */
+type Recorded = 'each call' | 'first calls'
+
+const traceOf = (log: string, recorded: Recorded) => `import { appendFileSync } from 'node:fs'
+const write = (name) => appendFileSync(${JSON.stringify(log)}, name + '\\n')
+const seen = new Set()
+const writeFirst = (name) => {
+  if (seen.has(name)) return
+  seen.add(name)
+  try { write(name) } catch {}
+}
+export const called = ${recorded === 'each call' ? 'write' : 'writeFirst'}
 `
 
-/**
- * Copies the source into a folder. Each function of the copy first writes its name and its place to the file `CALLS_LOG`, or
- * in the thread that writes to `CALLS_LOG.thread`. Returns the path of the copy's main.ts.
- */
-export function copyInstrumented(folder: string): string {
-  const source = join(ROOT, 'src')
-  cpSync(source, join(folder, 'src'), { recursive: true })
-  for (const name of ['package.json', 'tsconfig.json']) cpSync(join(ROOT, name), join(folder, name))
-  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
-  mkdirSync(join(folder, 'trace'))
-  const trace = join(folder, 'trace/trace.ts')
-  writeFileSync(trace, TRACE)
-  for (const name of readdirSync(source, { recursive: true, encoding: 'utf8' })) {
-    if (!/(?<!\.d)\.tsx?$/.test(name) || name.startsWith(LEFT_OUT)) continue
-    const path = join(folder, 'src', name)
-    const text = instrument(readFileSync(path, 'utf8'), relative(join(folder, 'src'), path))
+/** Changes the folder `src` of a project: each of its functions first writes its name and its place to the file `log`. */
+export function instrumentSource(project: string, log: string, recorded: Recorded): void {
+  const trace = join(project, 'trace/trace.ts')
+  mkdirSync(join(project, 'trace'))
+  writeFileSync(trace, traceOf(log, recorded))
+  for (const file of sourceFiles(project)) {
+    if (file.startsWith(LEFT_OUT)) continue
+    const path = join(project, 'src', file)
+    const text = instrument(readFileSync(path, 'utf8'), file)
     writeFileSync(path, `import { called } from ${JSON.stringify(trace)}\n${text}`)
   }
-  return join(folder, 'src/main.ts')
 }
+
+/** The files of src with code, in order. */
+export const sourceFiles = (project: string): readonly string[] =>
+  [...new Bun.Glob('**/*.{ts,tsx}').scanSync(join(project, 'src'))].filter((file) => !file.endsWith('.d.ts')).sort()
 
 /** What a walk needs of a node of Babel's syntax tree (https://babeljs.io/docs/babel-parser#output). */
 export interface Node {
@@ -50,10 +54,9 @@ export const FUNCTION = /^(?:Function(?:Declaration|Expression)|ArrowFunctionExp
 
 /** Adds a call at the entry of each function of a file. */
 export function instrument(text: string, file: string): string {
-  const insertions = nodesOf(text).flatMap((node) => {
-    if (!FUNCTION.test(node.type) || !isNode(node.body)) return []
-    const { type, start, end } = node.body
-    const call = `called('${file}:${node.loc.start.line}')`
+  const insertions = functionsOf(text).flatMap(({ loc, body }) => {
+    const { type, start, end } = body
+    const call = `called('${file}:${loc.start.line}')`
     if (type === 'BlockStatement') return [{ at: start + 1, text: ` ${call};` }]
     return [
       { at: start, text: `(${call}, ` },
@@ -65,6 +68,10 @@ export function instrument(text: string, file: string): string {
     .sort((a, b) => b.at - a.at)
     .reduce((done, { at, text }) => done.slice(0, at) + text + done.slice(at), text)
 }
+
+/** All functions of a file, each before those inside it. */
+export const functionsOf = (text: string): readonly (Node & { readonly body: Node })[] =>
+  nodesOf(text).flatMap((node) => (FUNCTION.test(node.type) && isNode(node.body) ? [{ ...node, body: node.body }] : []))
 
 /** All nodes of a file, each before those inside it. With `isLeftOut` some are left out, with all inside. */
 export function nodesOf(text: string, isLeftOut = (_: Node) => false): readonly Node[] {

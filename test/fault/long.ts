@@ -22,6 +22,7 @@ const files = [
   ...[
     'http/socket/docs-browser',
     'http/socket/page',
+    'mutate/map',
     'ship/buildah',
     'ship/package-files',
     'ship/packages',

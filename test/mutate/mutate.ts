@@ -1,21 +1,23 @@
 /**
  * `bun run mutate [--seed N] [--count N] [--only PREFIX,…] [--tests COMMIT] [-- COMMAND…]`: changes src at some places, one at a
- * time, and prints what finds each change first. It works in a copy of the project.
+ * time, and prints what finds each change first, and the share of found changes by area. It works in a copy of the project.
  *
  * --seed chooses the places (1), --count says how many (30), and --only takes only files of src whose paths begin so, like
- * `cli,store/tools`. --tests takes the folder `test` of a commit, so that one can compare the tests of before and after on the
- * same source. COMMAND runs instead of `bun run check`, so that one area takes less time.
+ * `cli,store/tools`. Each change meets the types, the linter and the tests that run its function (`bun run tests-of`), the fastest
+ * first. A finder counts if it fails again with the change, and passes without it. With COMMAND that runs instead. --tests takes
+ * the folder `test` of a commit, so that one can compare the tests of before and after on the same source.
  */
 import { spawn } from 'node:child_process'
-import { closeSync, cpSync, existsSync, openSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { Glob } from 'bun'
+import { sourceFiles } from '../calls/instrument.ts'
 import { makeFolder } from '../support/folder.ts'
+import { copyProject, git, makeRepository, PROJECT } from '../support/project-copy.ts'
 import { randomNumbers } from '../support/random.ts'
 import { applyMutation, type Mutation, mutationsOf } from './mutations.ts'
+import { checkedTests, hashOfSource, readTestMap, testsOf } from './test-map.ts'
 
-const ROOT = resolve(import.meta.dir, '../..')
 /** A change may make a test wait for ever: a run that takes so much longer than the one without a change has found it. */
 const SLOWER_MAX = 3
 const SLACK_MS = 20_000
@@ -26,52 +28,73 @@ const { values, positionals } = parseArgs({
   options: { seed: text('1'), count: text('30'), only: text(''), tests: { type: 'string' } },
   allowPositionals: true,
 })
-const command = positionals.length > 0 ? positionals : ['bun', 'run', 'check']
 
 type Place = readonly [file: string, mutation: Mutation]
+/** A command that may find a change, with its limit. */
+interface Finder {
+  readonly command: readonly string[]
+  readonly limitMs: number
+  /** Runs against an executable that was built with the change. */
+  readonly isOfExecutable?: boolean
+}
 
 using made = makeFolder()
 const copy = join(made.path, 'copy')
 const log = join(made.path, 'log')
 const pathIn = (file: string) => join(copy, 'src', file)
-copyProject()
-const whole = await run(command)
-if (whole.finder !== undefined) throw new Error(`${command.join(' ')} fails without a change: ${whole.finder}`)
-console.log(`without a change: ${(whole.ms / 1000).toFixed(1)} s`)
+const { tests: testsCommit } = values
+copyProject(copy, (file) => testsCommit === undefined || !file.startsWith('test/'))
+if (testsCommit !== undefined)
+  Bun.spawnSync(['tar', '-x'], { cwd: copy, stdin: git(PROJECT, 'archive', testsCommit, 'test') })
+makeRepository(copy)
 
-const places = choose(Number(values.count), placesIn(values.only.split(',')))
-let found = 0
-for (const [file, mutation] of places) {
-  const { finder, ms } = await tryOut(file, mutation)
-  if (finder !== undefined) found += 1
-  console.log(`${file}:${mutation.line} ${mutation.does}\n  ${finder ?? 'NOT FOUND'}, ${(ms / 1000).toFixed(1)} s`)
+const findersOf = positionals.length > 0 ? await commandOnly() : testsByMap()
+const areas = new Map<string, { found: number; all: number }>()
+for (const [file, mutation] of choose(Number(values.count), placesIn(values.only.split(',')))) {
+  const startMs = performance.now()
+  const finder = await tryOut(file, mutation)
+  const [, area = ''] = /^((?:cli\/serve|\w+))/.exec(file) ?? []
+  const { found, all } = areas.get(area) ?? { found: 0, all: 0 }
+  areas.set(area, { found: found + (finder === undefined ? 0 : 1), all: all + 1 })
+  const seconds = ((performance.now() - startMs) / 1000).toFixed(1)
+  console.log(`${file}:${mutation.line} ${mutation.does}\n  ${finder ?? 'NOT FOUND'}, ${seconds} s`)
 }
-console.log(`found ${found} of ${places.length}`)
+const sum = (key: 'found' | 'all') => [...areas.values()].reduce((total, area) => total + area[key], 0)
+for (const [area, { found, all }] of areas) console.log(`${area}: ${found} of ${all}`)
+console.log(`found ${sum('found')} of ${sum('all')}`)
 
-/** Copies all files that git has or would add, as they are now, to a repository of their own. */
-function copyProject(): void {
-  const { tests } = values
-  const names = git(ROOT, 'ls-files', '-z', '--cached', '--others', '--exclude-standard').toString().split('\0')
-  const wanted = names.filter((name) => name !== '' && (tests === undefined || !name.startsWith('test/')))
-  for (const name of wanted) if (existsSync(join(ROOT, name))) cpSync(join(ROOT, name), join(copy, name))
-  if (tests !== undefined) Bun.spawnSync(['tar', '-x'], { cwd: copy, stdin: git(ROOT, 'archive', tests, 'test') })
-  git(copy, 'init', '--quiet')
-  git(copy, 'add', '--all')
-  git(copy, '-c', 'user.name=mutate', '-c', 'user.email=mutate@localhost', 'commit', '--quiet', '--message=mutate')
-  // The check installs the packages itself.
-  if (positionals.length > 0) symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
+/** Runs the given command once without a change. */
+async function commandOnly() {
+  const whole = await run({ command: positionals, limitMs: WHOLE_LIMIT_MS })
+  if (whole.finder !== undefined) throw new Error(`${positionals.join(' ')} fails without a change: ${whole.finder}`)
+  console.log(`without a change: ${(whole.ms / 1000).toFixed(1)} s`)
+  const finder: Finder = { command: positionals, limitMs: whole.ms * SLOWER_MAX + SLACK_MS }
+  return () => [finder]
 }
 
-function git(cwd: string, ...args: readonly string[]): Buffer {
-  const { stdout, stderr, exitCode } = Bun.spawnSync(['git', ...args], { cwd })
-  if (exitCode !== 0) throw new Error(`git ${args.join(' ')}: ${stderr}`)
-  return stdout
+/** Reads which tests run a place. */
+function testsByMap() {
+  const map = readTestMap()
+  if (map.source !== hashOfSource()) throw new Error('src has changed since: run bun run check:long map')
+  const executable = new Set(checkedTests().flatMap(({ file, isOfExecutable }) => (isOfExecutable ? [file] : [])))
+  return (file: string, at: number): readonly Finder[] => {
+    const tests = testsOf(map, file, at).map((test) => ({
+      command: ['bun', 'test', '--timeout', '120000', test],
+      limitMs: (map.seconds[test] ?? 0) * 1000 * SLOWER_MAX + SLACK_MS,
+      isOfExecutable: executable.has(test),
+    }))
+    return [
+      { command: ['bun', 'run', 'types'], limitMs: WHOLE_LIMIT_MS },
+      { command: ['bun', 'x', 'biome', 'ci', join('src', file)], limitMs: WHOLE_LIMIT_MS },
+      ...tests.filter(({ isOfExecutable }) => !isOfExecutable),
+      ...tests.filter(({ isOfExecutable }) => isOfExecutable),
+    ]
+  }
 }
 
 function placesIn(prefixes: readonly string[]): readonly Place[] {
-  const files = [...new Glob('**/*.{ts,tsx}').scanSync(join(copy, 'src'))].sort()
-  return files
-    .filter((file) => !file.endsWith('.d.ts') && prefixes.some((prefix) => file.startsWith(prefix)))
+  return sourceFiles(copy)
+    .filter((file) => prefixes.some((prefix) => file.startsWith(prefix)))
     .flatMap((file) => mutationsOf(readFileSync(pathIn(file), 'utf8')).map((mutation): Place => [file, mutation]))
 }
 
@@ -82,22 +105,50 @@ function choose(count: number, places: readonly Place[]): readonly Place[] {
   return Array.from({ length: Math.min(count, left.length) }, () => left.splice(random(left.length), 1)).flat()
 }
 
-/** Runs the command with a change, which is formatted, so that the linter refuses only what it would refuse of a person. */
-async function tryOut(file: string, mutation: Mutation) {
+/** Makes a change, and runs its finders until one has found it. Returns what failed. */
+async function tryOut(file: string, mutation: Mutation): Promise<string | undefined> {
   const path = pathIn(file)
   const source = readFileSync(path, 'utf8')
-  writeFileSync(path, applyMutation(source, mutation))
-  await run(['bun', 'x', 'biome', 'format', '--write', path])
-  const result = await run(command, whole.ms * SLOWER_MAX + SLACK_MS)
-  writeFileSync(path, source)
-  return result
+  const change = async () => {
+    writeFileSync(path, applyMutation(source, mutation))
+    // So that the linter refuses only what it would refuse of a person.
+    await run({ command: ['bun', 'x', 'biome', 'format', '--write', path], limitMs: WHOLE_LIMIT_MS })
+  }
+  let built: 'with' | 'without' | undefined
+  /** Runs a finder with or without the change. */
+  const find = async (finder: Finder, way: 'with' | 'without') => {
+    if (finder.isOfExecutable && built !== way) {
+      built = way
+      const { finder: failure } = await run({ command: ['bun', 'run', 'build'], limitMs: WHOLE_LIMIT_MS })
+      if (failure !== undefined) return failure
+    }
+    return (await run(finder)).finder
+  }
+  try {
+    await change()
+    for (const finder of findersOf(file, mutation.start)) {
+      const failure = await find(finder, 'with')
+      if (failure === undefined) continue
+      if (positionals.length > 0) return failure
+      const again = await find(finder, 'with')
+      writeFileSync(path, source)
+      const without = await find(finder, 'without')
+      if (again !== undefined && without === undefined) return `${finder.command.at(-1)}: ${failure}`
+      console.log(`  ${finder.command.at(-1)} fails now and then: ${failure}`)
+      await change()
+    }
+    return undefined
+  } finally {
+    writeFileSync(path, source)
+  }
 }
 
 /** Runs a command in the copy until it or its time ends, and ends all that it has left. `finder` is what failed first. */
-async function run([program = '', ...args]: readonly string[], limitMs = WHOLE_LIMIT_MS) {
+async function run({ command: [program = '', ...args], limitMs, isOfExecutable = false }: Finder) {
   const startMs = performance.now()
   const output = openSync(log, 'w')
-  const child = spawn(program, args, { cwd: copy, stdio: ['ignore', output, output], detached: true })
+  const env = isOfExecutable ? { ...process.env, TEST_EXECUTABLE: 'dist/plantstore' } : process.env
+  const child = spawn(program, args, { cwd: copy, env, stdio: ['ignore', output, output], detached: true })
   const end = () => Bun.spawnSync(['kill', '-KILL', '--', `-${child.pid}`])
   const timer = setTimeout(end, limitMs)
   const exitCode = await new Promise<number | null>((resolve, reject) => child.on('exit', resolve).on('error', reject))
