@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { blockAfter } from '../../support/docs.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { endWithThisProcess, freePort } from '../../support/postgres-system.ts'
 import { startProgram } from '../../support/program.ts'
@@ -11,29 +12,32 @@ const PROGRAM = Bun.which('haproxy') ?? Bun.which('haproxy', { PATH: '/usr/sbin'
 
 export const HAPROXY: Requirement = { missing: 'haproxy is missing', isMet: () => PROGRAM !== null }
 
-/** Starts HAProxy on a free port. The lines of the backend name the servers. */
-export async function startHaproxy(mode: 'http' | 'tcp', backend: readonly string[]) {
+/**
+ * Starts HAProxy with the example in a file of the documentation, for servers at these ports, on a free port. Its defaults are those of
+ * Debian, with a shorter `timeout connect`.
+ */
+export async function startHaproxy(example: string, ports: readonly number[], checks: readonly number[] = []) {
   if (PROGRAM === null) throw new Error('haproxy is missing')
   const folder = makeFolder()
   const port = freePort()
   const file = join(folder.path, 'haproxy.cfg')
+  let [server, check] = [0, 0]
+  const section = (await blockAfter(`file: ${example}`))
+    .replace(/^ +bind .*$/m, `  bind 127.0.0.1:${port}`)
+    .replace(/10\.0\.0\.\d+:\d+/g, () => `127.0.0.1:${ports[server++]}`)
+    .replace(/check port \d+/g, () => `check port ${checks[check++]}`)
+  if (server !== ports.length || check !== checks.length) throw new Error(`${example} has other servers`)
+  const frontend = `frontend front\n  bind 127.0.0.1:${port}\n  default_backend plantstore\n`
   writeFileSync(
     file,
     `global
   maxconn 2000
 defaults
-  mode ${mode}
+  mode http
   timeout connect 1s
-  timeout check 2s
   timeout client 60s
   timeout server 60s
-frontend front
-  bind 127.0.0.1:${port}
-  default_backend back
-backend back
-  balance roundrobin
-${backend.map((line) => `  ${line}`).join('\n')}
-`,
+${section.startsWith('backend') ? frontend : ''}${section}`,
   )
   const { child } = startProgram([PROGRAM, '-db', '-f', file])
   endWithThisProcess(['kill', '-KILL', String(child.pid)], folder.path)

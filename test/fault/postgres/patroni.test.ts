@@ -19,12 +19,9 @@ testRounds(
   { short: 0, long: 1, needs: [PATRONI, HAPROXY] },
   async (random) => {
     using patroni = await startPatroni()
-    await using proxy = await startHaproxy('tcp', [
-      'option httpchk GET /primary',
-      'http-check expect status 200',
-      'default-server inter 500ms fall 1 rise 1 on-marked-down shutdown-sessions',
-      ...patroni.nodes.map(({ name, port, rest }) => `server ${name} 127.0.0.1:${port} check port ${rest}`),
-    ])
+    const { nodes } = patroni
+    const [ports, checks] = [nodes.map(({ port }) => port), nodes.map(({ rest }) => rest)]
+    await using proxy = await startHaproxy('haproxy-patroni.cfg', ports, checks)
     const database = patroni.urlBy(proxy.port)
     await until('every connection is led to the primary', () => isLedToPrimary(database))
     await using one = await startRound(database, random, { user: 'one', load: LOAD })

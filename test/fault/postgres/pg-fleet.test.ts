@@ -19,7 +19,6 @@ const ENOUGH = 200
 const FIRST_LISTED_ID = 1_000_000
 /** Longer than HAProxy takes to notice that a copy is not ready. */
 const DRAIN_WAIT = '1s'
-const CHECK = 'check inter 100ms fall 1 rise 1'
 
 type Copy = Awaited<ReturnType<typeof startExecutable>>
 
@@ -67,13 +66,7 @@ async function startFleet() {
     ])
   const copies: Copy[] = []
   for (let index = 0; index < COPIES; index++) copies.push(await start(index))
-  const proxy = await startHaproxy('http', [
-    // HAProxy must not hide a failure.
-    'retries 0',
-    'option httpchk GET /readyz',
-    'http-check expect status 200',
-    ...ports.map((port, index) => `server copy${index} 127.0.0.1:${port} ${CHECK}`),
-  ])
+  const proxy = await startHaproxy('haproxy-fleet.cfg', ports)
   return {
     url: `http://127.0.0.1:${proxy.port}`,
     database: database.url,
