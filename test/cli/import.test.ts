@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { run } from '../../src/cli/cli.ts'
 import type { Io } from '../../src/cli/io.ts'
@@ -100,6 +100,18 @@ describe.concurrent('import', () => {
       ])
       expect(made.plants()).toEqual([...HAD, ['me', 8n, 'Fern', null]])
     })
+  })
+
+  test.each([[[]], [['--atomic']]])('%j does not count as done if its file was moved meanwhile', async (args) => {
+    using made = await makePlants()
+    const { io, stderr } = makeIo(['import', ...args, '--database', made.database])
+    const stdin = async function* () {
+      yield Buffer.from(lineOf({ user: 'me', id: 3, name: 'Ivy' }))
+      renameSync(made.database, `${made.database}.moved`)
+    }
+
+    expect(await run({ ...io, stdin })).toBe(3)
+    expect(stderr()).toContain('plantstore: Whether it was done is unknown: see plantstore export.')
   })
 
   test('with --on-conflict replace and puts of the same plants at once leave each plant as one of them wrote it', async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
-import { createToken } from '../../store/fixtures.ts'
+import { joinStore } from '../../../src/store/open.ts'
+import { createToken, newToken, outcomesOf } from '../../store/fixtures.ts'
 import { damageTable, makeDatabase, makeDatabaseFolder, openForTest, snapshot, WAL } from '../../store/sqlite/files.ts'
 
 test('closing leaves the files unchanged after a damaged page was read: no checkpoint runs on a damaged database', async () => {
@@ -15,4 +16,22 @@ test('closing leaves the files unchanged after a damaged page was read: no check
 
   expect(wal).toBeString()
   expect(snapshot(files.folder)).toMatchObject({ 'plantstore.db': database, [`plantstore.db${WAL}`]: wal })
+})
+
+test('no thread of a process commits anything after the write of another one has met a damaged page', async () => {
+  using files = makeDatabaseFolder()
+  await makeDatabase(files.path)
+  await using opened = await openForTest(files.path, { isServer: true })
+  const { store, failures } = opened
+  const { share = () => expect.unreachable() } = store
+  const join = () => joinStore(share(), (failure) => failures.push(failure), { monotonicMs: () => performance.now() })
+  const [first, second] = [join(), join()]
+  damageTable(files.path, 'plants')
+
+  const met = await outcomesOf([first.createPlant(1, { id: 100n, name: 'Ivy' })])
+  const later = await outcomesOf([second.createTokens([newToken('you')])])
+  for (const joined of [first, second]) await joined.close()
+
+  expect([met, later]).toEqual([['store_failed'], ['store_failed']])
+  expect(await store.findUser('you')).toBeUndefined()
 })

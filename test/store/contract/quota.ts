@@ -52,6 +52,21 @@ export function quotaContract({ open }: StoreUnderTest): void {
       expect(await listIds(store, user)).toEqual([2n, 3n])
     })
 
+    test('refuses every create while the user has as many plants as a lowered quota, or more', async () => {
+      await using opened = await open()
+      const user = await createUser(opened.store, 'me')
+      for (const id of idsUpTo(5)) await opened.store.createPlant(user, fern(id))
+      const store = await opened.reopen({ quotaPlants: 2 })
+      const outcomes = await outcomesOf([store.createPlant(user, fern(6))])
+
+      for (const id of idsUpTo(4)) {
+        await store.deletePlant(user, BigInt(id))
+        outcomes.push(...(await outcomesOf([store.createPlant(user, fern(6))])))
+      }
+
+      expect(outcomes).toEqual([...Array(4).fill('quota_exceeded'), 'done'])
+    })
+
     test(
       'is kept by any creates, puts and deletes of three stores at once, and no create is refused that has room',
       async () => {

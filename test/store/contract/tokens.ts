@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
 import { PAGE_ROWS, type Store } from '../../../src/domain/store.ts'
-import { newToken } from '../fixtures.ts'
+import { CREATED_AT_MS, createToken, findToken, newToken, outcomesOf } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
 import type { TestedStore } from './test-store.ts'
 
@@ -19,5 +19,19 @@ export function tokensContract({ test }: TestedStore): void {
     expect(await idsOf({ userName: '1', after: ofUser[2], limit: 2 })).toEqual(ofUser.slice(3, 5))
     expect(await idsOf({ userName: '1', after: ids.at(-1) })).toEqual([])
     expect(await rejectionOf(store.listTokens({ userName: 'you' }))).toMatchObject({ kind: 'user_not_found' })
+  })
+
+  test('revokeTokens and rotateToken refuse an id that is gone, and leave the next one alone', async ({ store }) => {
+    const { id } = (await createToken(store, 'you')).token
+    const next = await createToken(store, 'me')
+    await store.deleteUser('you')
+
+    const outcomes = await outcomesOf([
+      store.revokeTokens({ id }, CREATED_AT_MS),
+      store.rotateToken(id, newToken('me'), 0),
+    ])
+
+    expect(outcomes).toEqual(['token_not_found', 'token_not_found'])
+    expect(await findToken(store, next.hash)).toEqual(next.token)
   })
 }

@@ -11,6 +11,16 @@ const PLANTS = Array.from({ length: SEVERAL_BATCHES }, (_, id) => ({ id: BigInt(
 
 /** Tests what the comments of `Store` say about users. */
 export function usersContract({ test }: TestedStore): void {
+  test('a block and a deletion keep the time of the first block', async ({ store }) => {
+    const id = await createUser(store, 'me')
+    const blocks = [await store.setUserBlock('me', 1), await store.setUserBlock('me', 2)]
+    const stop = () => Promise.reject(new Error('stopped'))
+    await rejectionOf(store.deleteUser('me', { onProgress: stop }))
+
+    expect(blocks).toEqual([true, false])
+    expect(await store.findUser('me')).toEqual({ id, blockedAtMs: 1 })
+  })
+
   describe('deleteUser', () => {
     test('deletes the tokens first, then plants in batches, between which others write', async ({ store, reopen }) => {
       const other = await reopen()
