@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import type { PlantCondition } from '../../../src/domain/store.ts'
-import { POSTGRES_SERVER } from '../../support/postgres.ts'
+import type { PlantCondition, Store } from '../../../src/domain/store.ts'
+import type { UserId } from '../../../src/domain/token.ts'
+import { POSTGRES_SERVER, runUncommitted, untilWaiting } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
-import { listAll, listIds, newToken, outcomesOf } from '../fixtures.ts'
+import { createUser, listAll, listIds, newToken, outcomesOf } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
 import { openDatabase } from './open-database.ts'
 
@@ -61,6 +62,60 @@ describe.skipIf(lacks(POSTGRES_SERVER))('a PostgreSQL database that refuses writ
     expect(refused).toMatchObject({ kind, outcomeIsUnknown: false })
     await store.createPlant(user, { id: 1n, name: 'Ivy' })
     expect(await listAll(store, user)).toEqual([{ id: 1n, name: 'Ivy' }])
+  })
+})
+
+type Write = (store: Store, user: UserId) => Promise<unknown>
+const WRITES: readonly (readonly [name: string, quotaPlants: number | undefined, write: Write])[] = [
+  ['creates within a quota', 2, (store, user) => store.createPlant(user, { id: 2n, name: 'Ivy' })],
+  ['puts', undefined, (store, user) => store.putPlant(user, { id: 1n, name: 'Ivy' })],
+  ['deletes', undefined, (store, user) => store.deletePlant(user, 1n)],
+]
+
+describe.skipIf(lacks(POSTGRES_SERVER))('a group of a store that waits for another process', () => {
+  /** Users `me` and `you`, who have plant 1. */
+  async function openWithTwo(options: { readonly quotaPlants?: number | undefined } = {}) {
+    const opened = await openDatabase(options)
+    const users = [opened.user, await createUser(opened.store, 'you')] as const
+    for (const user of users) await opened.store.createPlant(user, { id: 1n, name: 'Fern' })
+    return { ...opened, users }
+  }
+
+  test.each(WRITES)('locks users in the order of their ids for %s', async (_, quotaPlants, write) => {
+    await using opened = await openWithTwo({ quotaPlants })
+    const { store, url, run, users } = opened
+    const [me, you] = users
+    // Writes the first user again, behind the second one.
+    for (const blockedAtMs of [1, undefined]) await store.setUserBlock('me', blockedAtMs)
+    const locking = await runUncommitted(url, `select 1 from plantstore.users where id = ${me} for update`)
+
+    const outcomes = outcomesOf([write(store, you), write(store, me)])
+    await untilWaiting(url, 1)
+    await run(`select 1 from plantstore.users where id = ${you} for update nowait`)
+    await locking.release()
+
+    expect(await outcomes).toEqual(['done', 'done'])
+  })
+
+  test.each([
+    ['ids of a user', [1, 3, 1, 2]],
+    ['users', [2, 2, 1, 2]],
+  ] as const)('creates its plants in the order of the %s', async (_, [user, id, firstUser, firstId]) => {
+    await using opened = await openWithTwo()
+    const { store, url, run, users } = opened
+    const insert = (owner: number, plant: number) =>
+      `insert into plantstore.plants (user_id, id, name) values (${users[owner - 1]}, ${plant}, 'Moss')`
+    const create = (owner: number, plant: number) =>
+      store.createPlant(users[owner - 1] ?? 0, { id: BigInt(plant), name: 'Ivy' })
+    const inserting = await runUncommitted(url, insert(firstUser, firstId))
+
+    const outcomes = outcomesOf([create(user, id), create(firstUser, firstId)])
+    await untilWaiting(url, 1)
+    // This would wait for the group if it had created the later plant first.
+    await run(`set lock_timeout = '500ms'; ${insert(user, id)}`)
+    await inserting.release()
+
+    expect(await outcomes).toEqual(['plant_exists', 'plant_exists'])
   })
 })
 

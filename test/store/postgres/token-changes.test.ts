@@ -5,6 +5,7 @@ import { POSTGRES_SERVER } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
 import { until } from '../../support/until.ts'
 import { CREATED_AT_MS, createToken, newToken } from '../fixtures.ts'
+import { rejectionOf } from '../rejection.ts'
 import { openDatabase } from './open-database.ts'
 
 /** More changes than the database tells about. */
@@ -55,6 +56,18 @@ describe.skipIf(lacks(POSTGRES_SERVER))('a change of tokens in another opening o
 
     expect(await areSame(store, you, before)).toBe(false)
     expect(await areSame(store, me, before)).toBe(true)
+  })
+
+  test.concurrent.each(CHANGES)('with %s is not committed before it is announced', async (_, change) => {
+    await using opened = await openTwice()
+    const { store, other, run, yours } = opened
+    const stored = async () => [await store.listTokens(), await store.listUsers()]
+    const before = await stored()
+    await run('alter table plantstore.counters add constraint refused check (false) not valid')
+
+    await rejectionOf(change(other, yours))
+
+    expect(await stored()).toEqual(before)
   })
 
   test.concurrent('is not seen if it only creates a token or a user', async () => {
