@@ -85,8 +85,9 @@ describe.skipIf(lacks(POSTGRES_SERVER))('a group of a store that waits for anoth
     await using opened = await openWithTwo({ quotaPlants })
     const { store, url, run, users } = opened
     const [me, you] = users
-    // Writes the first user again, behind the second one.
+    // Writes the first user again, behind the second one. PostgreSQL reads a table as it is if it knows that there are two rows.
     for (const blockedAtMs of [1, undefined]) await store.setUserBlock('me', blockedAtMs)
+    await run('analyze plantstore.users')
     const locking = await runUncommitted(url, `select 1 from plantstore.users where id = ${me} for update`)
 
     const outcomes = outcomesOf([write(store, you), write(store, me)])
