@@ -19,6 +19,13 @@ export const GROUP_MAX_TEXT_LENGTH = 1024 * 1024
 export const QUEUE_MAX_WAIT_MS = 500
 export const NEXT_GROUP_MAX_WAIT_MS = 1500
 export const LOCK_MAX_WAIT_MS = 2000
+/** The three together, in this order. */
+export const QUEUE_DEADLINES = {
+  queueMs: QUEUE_MAX_WAIT_MS,
+  nextGroupMs: NEXT_GROUP_MAX_WAIT_MS,
+  lockMs: LOCK_MAX_WAIT_MS,
+}
+export type QueueDeadlines = Readonly<typeof QUEUE_DEADLINES>
 /** Turns of the event loop for which a group waits at most. Each turn may bring the writes of further requests. */
 const LINGER_TURNS_MAX = 2
 /** How often the queue looks for writes that have waited for too long. */
@@ -56,6 +63,8 @@ interface QueueOptions<Lane extends string, Content> {
   readonly observer: EngineObserver | undefined
   /** How many threads with a queue share the limits of the process. */
   readonly threads?: number | undefined
+  /** `QUEUE_DEADLINES` if left out. */
+  readonly deadlines?: QueueDeadlines | undefined
 }
 
 /** How many writes, and with how much text, make a group full. */
@@ -77,11 +86,11 @@ interface QueuedWrite<Lane, Content> extends Write<Lane, Content> {
  * the database, all writes wait for `LOCK_MAX_WAIT_MS`.
  */
 export function queueGroups<Lane extends string, Content>(options: QueueOptions<Lane, Content>) {
-  const { perform, observer, threads = 1 } = options
+  const { perform, observer, threads = 1, deadlines = QUEUE_DEADLINES } = options
   /** The writes that no group has taken, in the order in which they were asked for. */
   const waiting: QueuedWrite<Lane, Content>[] = []
   const full = { writes: Math.floor(GROUP_MAX_WRITES / threads), textLength: GROUP_MAX_TEXT_LENGTH / threads }
-  const limit = limitWaits(waiting, full, observer)
+  const limit = limitWaits(waiting, full, deadlines, observer)
   /** The groups under way, and the lanes that take one group after the other. */
   const groups = new Map<Lane, readonly QueuedWrite<Lane, Content>[]>()
   const running = new Map<Lane, Promise<void>>()
@@ -144,7 +153,12 @@ function loadOf(unfinished: readonly (readonly QueuedWrite<unknown, unknown>[])[
 }
 
 /** Refuses the writes that wait for too long. */
-function limitWaits(waiting: QueuedWrite<unknown, unknown>[], full: GroupSize, observer: EngineObserver | undefined) {
+function limitWaits(
+  waiting: QueuedWrite<unknown, unknown>[],
+  full: GroupSize,
+  { queueMs, nextGroupMs, lockMs }: QueueDeadlines,
+  observer: EngineObserver | undefined,
+) {
   let lockedAtMs = Number.NEGATIVE_INFINITY
   /** No group clears it. It runs while writes wait, so one look is enough for all of them. */
   let timer: Timer | undefined
@@ -161,9 +175,9 @@ function limitWaits(waiting: QueuedWrite<unknown, unknown>[], full: GroupSize, o
     const nowMs = performance.now()
     // If this thread stood still, the queue first takes what it can. Writes that come meanwhile are not late.
     for (let turn = 0; turn < LINGER_TURNS_MAX; turn++) await nextTurn()
-    if (nowMs - lockedAtMs > QUEUE_MAX_WAIT_MS) {
-      refuseAskedBefore(nowMs - NEXT_GROUP_MAX_WAIT_MS, new EngineError('store_busy'), 'queue_full')
-      refuseAskedBefore(nowMs - QUEUE_MAX_WAIT_MS, new EngineError('store_busy'), 'queue_full', full.writes)
+    if (nowMs - lockedAtMs > queueMs) {
+      refuseAskedBefore(nowMs - nextGroupMs, new EngineError('store_busy'), 'queue_full')
+      refuseAskedBefore(nowMs - queueMs, new EngineError('store_busy'), 'queue_full', full.writes)
     }
     timer = waiting.length > 0 ? setTimeout(refuseLate, LOOK_FOR_LATE_MS) : undefined
   }
@@ -175,7 +189,7 @@ function limitWaits(waiting: QueuedWrite<unknown, unknown>[], full: GroupSize, o
     async waitForLock(refusal: Error | undefined): Promise<void> {
       lockedAtMs = performance.now()
       if (refusal !== undefined) refuseAskedBefore(lockedAtMs, refusal)
-      else refuseAskedBefore(lockedAtMs - LOCK_MAX_WAIT_MS, new EngineError('store_busy', { cause: LOCKED }), 'locked')
+      else refuseAskedBefore(lockedAtMs - lockMs, new EngineError('store_busy', { cause: LOCKED }), 'locked')
       await Bun.sleep(LOCK_RETRY_MS)
     },
     end(refusal: Error): void {

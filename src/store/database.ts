@@ -2,6 +2,7 @@ import type { Clocks } from '../domain/clocks.ts'
 import type { AppError } from '../domain/error.ts'
 import type { ConflictRule, OwnedPlant } from '../domain/plant.ts'
 import type { Durability, Store } from '../domain/store.ts'
+import { QUEUE_DEADLINES, type QueueDeadlines } from '../engine/group-queue.ts'
 import type { EngineEvent } from '../engine/observer.ts'
 import type { EngineOptions } from '../engine/sqlite/open.ts'
 import type { StoreShare } from '../engine/sqlite/share.ts'
@@ -77,7 +78,19 @@ export interface OpenOptions extends Partial<Pick<EngineOptions, SharedOption>> 
    * be reached, it opens all the same and keeps trying: until then all methods reject.
    */
   readonly isServer?: boolean
+  /** How long requests may wait for the database. */
+  readonly deadlines?: StoreDeadlines
 }
+
+/** How long writes may wait in a queue; and with PostgreSQL, how long statements are repeated, and each of them may take. */
+export interface StoreDeadlines extends QueueDeadlines {
+  /** After conflicts and lost connections. */
+  readonly repeatMs: number
+  /** Later the server counts as unreachable. */
+  readonly answerMs: number
+}
+/** Every request gets its answer before the shortest --idle-timeout cuts its connection. */
+export const STORE_DEADLINES: StoreDeadlines = { ...QUEUE_DEADLINES, repeatMs: 2000, answerMs: 5000 }
 
 type SharedOption = 'mustExist' | 'onCreated' | 'onOtherName' | 'onEvent' | 'threads' | 'observer' | 'monotonicMs'
 

@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { LOCK_MAX_WAIT_MS } from '../../src/engine/group-queue.ts'
+import { STORE_DEADLINES } from '../../src/store/database.ts'
 import { BUSY, expectCodes, REFUSED_BY_THEMSELVES, seen } from './support/answers.ts'
 import { startService } from './support/service.ts'
 import { IN_PROCESS } from './support/transports.ts'
@@ -18,7 +19,7 @@ function lockStore(database: string, kind: 'immediate' | 'exclusive' = 'immediat
 
 describe.each(IN_PROCESS)('a database that another process has locked, $name', (transport) => {
   test('refuses every write with 50303 together, and stores none of them later', async () => {
-    await using service = await startService(transport, { corsOrigin: [ORIGIN] })
+    await using service = await startService(transport, { corsOrigin: [ORIGIN], storeDeadlines: STORE_DEADLINES })
     await service.create({ id: 1, name: 'Fern' })
     using lock = lockStore(service.database, 'exclusive')
     const startMs = performance.now()
@@ -47,7 +48,7 @@ describe.each(IN_PROCESS)('a database that another process has locked, $name', (
   })
 
   test('refuses with 50303 also what a quota or a precondition would refuse', async () => {
-    await using service = await startService(transport, { quotaPlants: 1 })
+    await using service = await startService(transport, { quotaPlants: 1, storeDeadlines: STORE_DEADLINES })
     await service.create({ id: 1, name: 'Fern' })
     const putAll = () => [
       service.put(2, { name: 'Ivy' }),
@@ -77,7 +78,7 @@ describe.each(IN_PROCESS)('a database that another process has locked, $name', (
   })
 
   test('lets everything else be answered while a write waits, which is done as soon as the lock is gone', async () => {
-    await using service = await startService(transport, { maxBody: 100 })
+    await using service = await startService(transport, { maxBody: 100, storeDeadlines: STORE_DEADLINES })
     await service.create({ id: 1, name: 'Fern' })
     using lock = lockStore(service.database)
 

@@ -1,11 +1,12 @@
 import { join } from 'node:path'
 import type { AppError } from '../../src/domain/error.ts'
 import { OTHERS_SEEN_WITHIN_MS, type Store, TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
-import type { OpenOptions } from '../../src/store/database.ts'
+import { type OpenOptions, STORE_DEADLINES } from '../../src/store/database.ts'
 import { openStore } from '../../src/store/open.ts'
 import { makeFolder } from './folder.ts'
 import { borrowDatabase, POSTGRES_SERVER } from './postgres.ts'
 import { lacks } from './requirement.ts'
+import { stretched } from './slack.ts'
 
 interface StoreOptions extends OpenOptions {
   /** Makes an empty database. */
@@ -15,6 +16,9 @@ interface StoreOptions extends OpenOptions {
   /** A failure fails the test if left out. */
   readonly onFailure?: (error: AppError) => void
 }
+
+/** The suites are not about deadlines. */
+const DEADLINES = stretched(STORE_DEADLINES)
 
 /** An implementation of `Store` for the suites: real databases, each empty and gone after its use. */
 export type StoreUnderTest = ReturnType<typeof storeUnderTest>
@@ -27,12 +31,12 @@ const storeUnderTest = (
   name,
   othersSeenWithinMs,
   /** Opens an empty store. */
-  async open(wanted: Pick<OpenOptions, 'monotonicMs' | 'quotaPlants'> = {}) {
+  async open(wanted: Pick<OpenOptions, 'monotonicMs' | 'quotaPlants' | 'deadlines'> = {}) {
     const database = await makeDatabase()
     const opened: Store[] = []
     /** Opens the same store once more, as another process would, maybe with another quota or an identity provider. */
     const reopen = async (other: Pick<OpenOptions, 'quotaPlants'> = {}): Promise<Store> => {
-      const store = await openStore(database.url, onFailure, { ...options, ...wanted, ...other })
+      const store = await openStore(database.url, onFailure, { deadlines: DEADLINES, ...options, ...wanted, ...other })
       opened.push(store)
       return store
     }

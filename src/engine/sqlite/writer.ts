@@ -1,6 +1,6 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { EngineError } from '../errors.ts'
-import { type GroupOutcome, queueGroups } from '../group-queue.ts'
+import { type GroupOutcome, type QueueDeadlines, queueGroups } from '../group-queue.ts'
 import type { EngineEvent, EngineObserver } from '../observer.ts'
 import { type GroupCommitOptions, openGroupCommit } from './group-commit.ts'
 import {
@@ -26,6 +26,8 @@ export interface ThreadOptions {
   readonly monotonicMs: () => number
   /** Within this time the thread sees what another process has changed in the same file. */
   readonly othersSeenWithinMs: number
+  /** How long a write may wait; as the queue says if left out. */
+  readonly deadlines?: QueueDeadlines | undefined
 }
 
 /** How a thread uses the connection that writes. */
@@ -39,7 +41,7 @@ export interface WriterOptions extends ThreadOptions {
 
 /** The queue through which all writes of a thread pass. A transaction takes writes of all kinds, in their order. */
 export function openWriter<All extends Writes>(options: WriterOptions) {
-  const { open, monotonicMs, onFailure, onEvent, observer, threads } = options
+  const { open, monotonicMs, onFailure, onEvent, observer, threads, deadlines } = options
   const connection = openConnection(open, { onFailure, onEvent })
 
   const perform = async (calls: readonly string[]): Promise<GroupOutcome> => {
@@ -56,7 +58,7 @@ export function openWriter<All extends Writes>(options: WriterOptions) {
     // `onFailure` gets the cause of a failed store once. The errors of the writes do not repeat the cause.
     throw kind === 'store_failed' ? new EngineError(kind, { outcomeIsUnknown }) : error
   }
-  const { write, ...queue } = queueGroups({ perform: { only: perform }, observer, threads })
+  const { write, ...queue } = queueGroups({ perform: { only: perform }, observer, threads, deadlines })
   /** Sends a message that has no answer. */
   const post = (message: ToWriter) => connection.post(JSON.stringify(message))
 

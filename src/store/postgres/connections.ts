@@ -1,9 +1,9 @@
 import { AppError } from '../../domain/error.ts'
 import { queueGroups } from '../../engine/group-queue.ts'
-import type { OpenOptions } from '../database.ts'
+import { type OpenOptions, STORE_DEADLINES, type StoreDeadlines } from '../database.ts'
 import { throwFromEngine } from '../errors.ts'
 import { type Client, type ConnectionOptions, createClient, type Parameter } from './driver.ts'
-import { isRepeatable, REPEAT_MS, repeat, toAppError } from './errors.ts'
+import { isRepeatable, repeat, toAppError } from './errors.ts'
 import { openTokenChanges, type TokenChanges, watchTokens } from './versions.ts'
 import { keyOf, type PlantWrite } from './writing/statements.ts'
 import { openWriter } from './writing/writer.ts'
@@ -18,12 +18,16 @@ export const READ_ALL_TIMEOUT_MS = 3_600_000
 
 export type Connections = ReturnType<typeof connect>
 
+type Options = OpenOptions & { readonly deadlines: StoreDeadlines }
+
 /**
  * Prepares all connections of a store. None is made before the first statement. Every read and every write passes through them,
  * and rejects with an `AppError` if it fails.
  */
 export function connect(connection: ConnectionOptions, options: OpenOptions) {
-  const client = createClient(connection, options.isServer ? CONNECTIONS_OF_SERVER : CONNECTIONS_OF_COMMAND)
+  const { deadlines = STORE_DEADLINES } = options
+  const connections = options.isServer ? CONNECTIONS_OF_SERVER : CONNECTIONS_OF_COMMAND
+  const client = createClient(connection, connections, deadlines)
   /** Why nothing can be read or written now. */
   let refusal: AppError | undefined = new AppError('store_failed', { cause: 'the database has not been reached yet' })
   let closing: Promise<unknown> | undefined
@@ -32,17 +36,18 @@ export function connect(connection: ConnectionOptions, options: OpenOptions) {
     if (refusal !== undefined) throw refusal
   }
   const isClosed = () => closing !== undefined
-  const { readStamp, requirePrimary } = watchStandbys(client, requireOpen, isClosed, options)
-  const read = openReads(client, requirePrimary)
+  const { readStamp, requirePrimary } = watchStandbys(client, requireOpen, isClosed, { ...options, deadlines })
+  const read = openReads(client, deadlines, requirePrimary)
   const { refresh, changed, ...versions } = watchTokens(readStamp)
-  const { endWrites, ...writers } = openWriters(connection, requirePrimary, options)
+  const { endWrites, ...writers } = openWriters(connection, requirePrimary, { ...options, deadlines })
 
   return {
     ...writers,
     quotaPlants: options.quotaPlants,
+    deadlines,
     observer: options.observer,
     read,
-    changeTokens: openTokenChanges(client, requirePrimary, changed),
+    changeTokens: openTokenChanges(client, deadlines, requirePrimary, changed),
     versions,
     /** For statements before the store is open. */
     client,
@@ -63,15 +68,16 @@ export function connect(connection: ConnectionOptions, options: OpenOptions) {
 }
 
 /** Opens the writers. One writes groups of creates and puts, the other groups of deletes, each on a connection of its own. */
-function openWriters(connection: ConnectionOptions, requirePrimary: () => void, options: OpenOptions) {
-  const { quotaPlants, observer } = options
-  const [puts, deletes] = [createClient(connection, 1), createClient(connection, 1)]
+function openWriters(connection: ConnectionOptions, requirePrimary: () => void, options: Options) {
+  const { quotaPlants, observer, deadlines } = options
+  const [puts, deletes] = [createClient(connection, 1, deadlines), createClient(connection, 1, deadlines)]
   const queue = queueGroups({
     perform: {
-      put: openWriter(puts, { quotaPlants, observer }),
-      delete: openWriter(deletes, { observer }),
+      put: openWriter(puts, { quotaPlants, observer, deadlines }),
+      delete: openWriter(deletes, { observer, deadlines }),
     },
     observer,
+    deadlines,
   })
   return {
     load: queue.load,
@@ -106,8 +112,8 @@ const SELECT_STAMP = `select tokens_stamp as stamp, token_changes as changes,
   coalesce(current_setting('in_hot_standby', true), 'off') as standby from plantstore.counters`
 
 /** Reads stamps. After one from a standby, which may lack answered writes, a server's `requirePrimary` throws `store_failed`. */
-function watchStandbys(client: Client, requireOpen: () => void, isClosed: () => boolean, options: OpenOptions) {
-  const read = openReads(client, requireOpen)
+function watchStandbys(client: Client, requireOpen: () => void, isClosed: () => boolean, options: Options) {
+  const read = openReads(client, options.deadlines, requireOpen)
   let missingStamps = 0
 
   const readStamp = async () => {
@@ -135,7 +141,7 @@ function watchStandbys(client: Client, requireOpen: () => void, isClosed: () => 
 }
 
 /** Limits how many reads run at once, and repeats a read whose connection was lost. `requireOpen` throws an `AppError`. */
-function openReads(client: Client, requireOpen: () => void) {
+function openReads(client: Client, { repeatMs }: StoreDeadlines, requireOpen: () => void) {
   let reads = 0
 
   /** Runs one statement that reads, or that can be repeated like a read. Rejects with an `AppError` if the database fails. */
@@ -145,7 +151,7 @@ function openReads(client: Client, requireOpen: () => void) {
     reads++
     try {
       // After a restart of the server, each connection learns of it only by a statement that fails.
-      return await repeat(REPEAT_MS, isRepeatable, (leftMs) =>
+      return await repeat(repeatMs, isRepeatable, (leftMs) =>
         client.query<Row>(text, parameters, timeoutMs ?? leftMs()),
       )
     } catch (error) {

@@ -1,10 +1,9 @@
 import { SQL } from 'bun'
 import type { PostgresAddress } from '../../domain/database-url.ts'
-import type { DatabaseAccess } from '../database.ts'
+import { type DatabaseAccess, STORE_DEADLINES, type StoreDeadlines } from '../database.ts'
 
-/** How long the server may take to accept a connection, and to answer a statement. Later it counts as unreachable. */
+/** How long the server may take to accept a connection. Later it counts as unreachable. */
 const CONNECT_TIMEOUT_S = 2
-export const ANSWER_TIMEOUT_MS = 5000
 
 /** The server shows all connections of this program under this name. */
 export const APPLICATION_NAME = 'plantstore'
@@ -31,7 +30,7 @@ export type Query = <Row>(text: string, parameters?: readonly Parameter[]) => Pr
 
 /** One or several connections. Each is made when a statement needs it, and made again after it was lost. */
 export interface Client {
-  /** A `Query` with a timeout, which is `ANSWER_TIMEOUT_MS` if left out. */
+  /** A `Query` with a timeout, which is that of the client if left out. */
   query<Row>(text: string, parameters?: readonly Parameter[], timeoutMs?: number): Promise<readonly Row[]>
   /**
    * Does all of the work or nothing, within this time. The work runs one statement after the other, and each sees what was
@@ -47,8 +46,12 @@ export class AnswerTimeout extends Error {
   override readonly name = 'AnswerTimeout'
 }
 
-/** Prepares so many connections. */
-export function createClient(options: ConnectionOptions, connections: number): Client {
+/** Prepares so many connections. The server may take `answerMs` for a statement or a transaction. */
+export function createClient(
+  options: ConnectionOptions,
+  connections: number,
+  { answerMs }: Pick<StoreDeadlines, 'answerMs'> = STORE_DEADLINES,
+): Client {
   let pool = createPool(options, connections)
 
   /** A server that does not answer blocks its connections. After the timeout it gets other connections. */
@@ -70,9 +73,9 @@ export function createClient(options: ConnectionOptions, connections: number): C
   }
 
   return {
-    query: <Row>(text: string, parameters?: readonly Parameter[], timeoutMs = ANSWER_TIMEOUT_MS) =>
+    query: <Row>(text: string, parameters?: readonly Parameter[], timeoutMs = answerMs) =>
       answered(queryWith(pool)<Row>(text, parameters), timeoutMs),
-    transaction: <T>(work: (query: Query) => Promise<T>, timeoutMs = ANSWER_TIMEOUT_MS) =>
+    transaction: <T>(work: (query: Query) => Promise<T>, timeoutMs = answerMs) =>
       answered(
         pool.begin('isolation level read committed', (transaction) => work(queryWith(transaction))),
         timeoutMs,

@@ -3,11 +3,6 @@ import { AppError, codeOf, readFailure } from '../../domain/error.ts'
 import { storeUnusable } from '../errors.ts'
 import { AnswerTimeout } from './driver.ts'
 
-/**
- * How long reads, groups of writes and transactions are repeated after conflicts and lost connections. Every request gets its
- * answer before the shortest --idle-timeout cuts its connection.
- */
-export const REPEAT_MS = 2000
 /** No attempt begins with less time than this, because it would hardly end in time. */
 export const ATTEMPT_MIN_MS = 300
 /** The longest pause before another attempt. The pause is random, so that two processes do not meet again. */

@@ -17,7 +17,6 @@ import { byIdOrName, deleteIf, type Expected, mayMake, takePage, writeIf } from 
 import { FIELD_COLUMNS } from '../tables.ts'
 import type { Connections } from './connections.ts'
 import type { Query } from './driver.ts'
-import { REPEAT_MS } from './errors.ts'
 import { insertRows, selectPart } from './tables.ts'
 import { findUser, insertUsers } from './users.ts'
 
@@ -89,9 +88,9 @@ export function plants(connections: Connections) {
 }
 
 /** Returns a function that gives the id of the user with a name. It stores a missing user with the plant: then it gives none. */
-function openFirstPlants({ read, changeTokens, quotaPlants, observer }: Connections) {
-  const first = (group: readonly FirstPlant[]) => changeTokens((query) => makeUsers(query, group), REPEAT_MS)
-  const firstPlants = queueGroups({ perform: { first }, observer })
+function openFirstPlants({ read, changeTokens, quotaPlants, observer, deadlines }: Connections) {
+  const first = (group: readonly FirstPlant[]) => changeTokens((query) => makeUsers(query, group), deadlines.repeatMs)
+  const firstPlants = queueGroups({ perform: { first }, observer, deadlines })
 
   return async ({ name, createdAtMs }: ProviderUser, { id, ...plant }: NewPlant): Promise<UserId | undefined> => {
     const values = valuesOf(plant)

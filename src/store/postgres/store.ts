@@ -1,9 +1,9 @@
 import { describeAddress } from '../../domain/database-url.ts'
 import type { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
-import type { OpenOptions } from '../database.ts'
+import { type OpenOptions, STORE_DEADLINES } from '../database.ts'
 import { connect } from './connections.ts'
-import { ANSWER_TIMEOUT_MS, AnswerTimeout, type ConnectionOptions } from './driver.ts'
+import { AnswerTimeout, type ConnectionOptions } from './driver.ts'
 import { isTemporary, toOpenError } from './errors.ts'
 import { health } from './health.ts'
 import { plants } from './plants.ts'
@@ -24,7 +24,14 @@ export async function openPostgresStore(
   onFailure: (error: AppError) => void,
   options: OpenOptions,
 ): Promise<Store> {
-  const { isServer = false, mustExist = false, durability = 'full', onCreated, onEvent } = options
+  const {
+    isServer = false,
+    mustExist = false,
+    durability = 'full',
+    deadlines = STORE_DEADLINES,
+    onCreated,
+    onEvent,
+  } = options
   const { address } = connection
   const connections = connect(connection, options)
   /** The reason if the database cannot be used in time. */
@@ -46,8 +53,8 @@ export async function openPostgresStore(
   }
   const opening = open()
   // A server listens while a long migration goes on.
-  const notReady = new AnswerTimeout(`the schema is not ready after ${ANSWER_TIMEOUT_MS} ms`)
-  if (isServer) setTimeout(delay.resolve, ANSWER_TIMEOUT_MS, toOpenError(address, notReady)).unref()
+  const notReady = new AnswerTimeout(`the schema is not ready after ${deadlines.answerMs} ms`)
+  if (isServer) setTimeout(delay.resolve, deadlines.answerMs, toOpenError(address, notReady)).unref()
   try {
     const reason = await Promise.race([opening, delay.promise])
     if (reason !== undefined) {

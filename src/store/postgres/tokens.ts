@@ -2,14 +2,14 @@ import { type NewToken, PAGE_ROWS, type Tokens } from '../../domain/store.ts'
 import type { Token, TokenId } from '../../domain/token.ts'
 import { compareTokens, endOfReplaced, fromRow, NONE_CREATED, type Row, selectTokens, tokenNotFound } from '../rows.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
-import { ANSWER_TIMEOUT_MS, columns, type Query } from './driver.ts'
+import { columns, type Query } from './driver.ts'
 import { insertRows } from './tables.ts'
 import { insertUsers, nextIds, requireUser } from './users.ts'
 
 const SELECT = selectTokens('plantstore.')
 
 /** Tokens in PostgreSQL. The database holds the hash of a token, but not its text. */
-export function tokens({ read, changeTokens, versions }: Connections) {
+export function tokens({ read, changeTokens, versions, deadlines }: Connections) {
   return {
     async findToken(hash) {
       const [row] = await read<Row>(`${SELECT} where tokens.hash = $1`, [hash])
@@ -61,7 +61,7 @@ export function tokens({ read, changeTokens, versions }: Connections) {
          from unnest($1::int8[], $2::int8[]) as used (id, at_ms)
          where tokens.id = used.id and (last_used_at_ms between used.at_ms and $3) is not true`,
         [...columns('int8', [...lastUsedAtMs.keys()], [...lastUsedAtMs.values()]), nowMs],
-        ANSWER_TIMEOUT_MS,
+        deadlines.answerMs,
       )
     },
 

@@ -1,8 +1,9 @@
 import { AppError } from '../../domain/error.ts'
 import { TOKEN_CHANGES_SEEN_WITHIN_MS, type Version } from '../../domain/store.ts'
 import { NOBODY, type UserId } from '../../domain/token.ts'
-import { ANSWER_TIMEOUT_MS, type Client, type Query } from './driver.ts'
-import { ATTEMPT_MIN_MS, isConflict, isConnectionLost, REPEAT_MS, repeat, toAppError } from './errors.ts'
+import type { StoreDeadlines } from '../database.ts'
+import type { Client, Query } from './driver.ts'
+import { ATTEMPT_MIN_MS, isConflict, isConnectionLost, repeat, toAppError } from './errors.ts'
 
 /** The age at which the changes are read again, and the age from which they no longer count. */
 const REFRESH_AFTER_MS = 300
@@ -81,7 +82,7 @@ function changedSince(known: bigint | undefined, stamp: bigint, changes: string)
 }
 
 /**
- * The database ends a transaction whose process stands still for so long. It is less than `ANSWER_TIMEOUT_MS`: the others, who
+ * The database ends a transaction whose process stands still for so long. It is less than the usual `answerMs`: the others, who
  * wait for its locks, still have time then.
  */
 const STANDSTILL_MAX = '3s'
@@ -107,6 +108,7 @@ export type ChangeTokens = <T>(
  */
 export function openTokenChanges(
   client: Client,
+  { repeatMs, answerMs }: StoreDeadlines,
   requireOpen: () => void,
   changed: (users: Iterable<UserId>) => void,
 ): ChangeTokens {
@@ -122,7 +124,7 @@ export function openTokenChanges(
     const attempt = () => {
       requireOpen()
       mayBeCommitted = false
-      const leftMs = Math.min(deadlineMs - performance.now(), ANSWER_TIMEOUT_MS)
+      const leftMs = Math.min(deadlineMs - performance.now(), answerMs)
       if (leftMs < ATTEMPT_MIN_MS) throw new AppError('store_busy')
       return client.transaction(async (query) => {
         await query(`set local idle_in_transaction_session_timeout = '${STANDSTILL_MAX}'`)
@@ -135,7 +137,7 @@ export function openTokenChanges(
       }, leftMs)
     }
     const done = last
-      .then(() => repeat(REPEAT_MS, isConflict, attempt))
+      .then(() => repeat(repeatMs, isConflict, attempt))
       .catch((error) => {
         throw toAppError(error, { outcomeIsUnknown: mayBeCommitted && isConnectionLost(error) })
       })

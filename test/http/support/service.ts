@@ -31,7 +31,10 @@ export interface RequestOptions {
 
 /** A service on an empty store, with a write token of user `me`. */
 export async function startService(transport: Transport, options: ServiceOptions = {}) {
-  const opened = await (transport.open ?? openDatabase)({ quotaPlants: options.quotaPlants })
+  const opened = await (transport.open ?? openDatabase)({
+    quotaPlants: options.quotaPlants,
+    ...(options.storeDeadlines && { deadlines: options.storeDeadlines }),
+  })
   const { database, reopen } = opened
   let { store } = opened
   let reachable = await transport.start(store, database, options)

@@ -5,7 +5,7 @@ import type { AppOptions } from '../../../src/http/options.ts'
 import { listen } from '../../../src/http/server.ts'
 import { readCertificate, readTls } from '../../../src/http/tls.ts'
 import { createLogger } from '../../../src/log.ts'
-import type { OpenOptions } from '../../../src/store/database.ts'
+import type { OpenOptions, StoreDeadlines } from '../../../src/store/database.ts'
 import { appOptions, LISTEN_OPTIONS } from '../../support/app.ts'
 import type { TlsFiles } from '../../support/certificates.ts'
 import { EXECUTABLE, serve } from '../../support/executable.ts'
@@ -22,15 +22,17 @@ export interface Transport {
 }
 
 /** What a test may want otherwise of the store. */
-type StoreOptions = Pick<OpenOptions, 'quotaPlants'>
+type StoreOptions = Pick<OpenOptions, 'quotaPlants' | 'deadlines'>
 
 type AppSetting = 'maxBody' | 'listMax' | 'publicUrl' | 'docs' | 'page' | 'rateLimit' | 'idleTimeout' | 'corsOrigin'
 
 /** What a test may want otherwise than the default. */
-export interface ServiceOptions extends StoreOptions, Partial<Pick<AppOptions, AppSetting>> {
+export interface ServiceOptions extends Pick<StoreOptions, 'quotaPlants'>, Partial<Pick<AppOptions, AppSetting>> {
   readonly tls?: TlsFiles
   /** The path of a unix socket to listen at, instead of a port. */
   readonly socketPath?: string
+  /** Those of the store, for a test that is about them; stretched if left out. The executable cannot have any. */
+  readonly storeDeadlines?: StoreDeadlines
   /** The identity provider whose JWTs are accepted. */
   readonly jwt?: ProviderPolicy
   /** Methods that take the place of the store's. The executable cannot have any. */

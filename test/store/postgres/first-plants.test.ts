@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { NOBODY, providerUserName } from '../../../src/domain/token.ts'
 import { GROUP_MAX_WRITES } from '../../../src/engine/group-queue.ts'
-import { REPEAT_MS } from '../../../src/store/postgres/errors.ts'
+import { STORE_DEADLINES } from '../../../src/store/database.ts'
 import { POSTGRES_SERVER, serverUrl } from '../../support/postgres.ts'
 import { startPostgresProxy } from '../../support/postgres-proxy.ts'
 import { lacks } from '../../support/requirement.ts'
-import { SLACK_MS } from '../../support/slack.ts'
+import { SLACK_MS, stretched } from '../../support/slack.ts'
 import { until } from '../../support/until.ts'
 import { CREATED_AT_MS, outcomesOf } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
@@ -15,9 +15,9 @@ const GROUPS = 3
 
 describe.skipIf(lacks(POSTGRES_SERVER))('first plants in a PostgreSQL database', () => {
   /** A store behind a proxy that holds the statements with plants. */
-  async function openHeld() {
+  async function openHeld(deadlines = stretched(STORE_DEADLINES)) {
     const proxy = startPostgresProxy(await serverUrl())
-    const opened = await openDatabase({ by: proxy.by, isServer: true })
+    const opened = await openDatabase({ by: proxy.by, isServer: true, deadlines })
     let isHeld = false
     proxy.decide((from, bytes) => {
       if (from === 'server' || !bytes.includes('Fern')) return 'pass'
@@ -58,14 +58,14 @@ describe.skipIf(lacks(POSTGRES_SERVER))('first plants in a PostgreSQL database',
   })
 
   test('that are not answered are refused within their time, those behind them too, and leave no user', async () => {
-    await using opened = await openHeld()
+    await using opened = await openHeld(STORE_DEADLINES)
     const { store, createOf } = opened
     const startMs = performance.now()
 
     const creates = Array.from({ length: GROUP_MAX_WRITES + 1 }, (_, subject) => rejectionOf(createOf(subject)))
     const errors = await Promise.all(creates)
 
-    expect(performance.now() - startMs).toBeLessThan(REPEAT_MS + SLACK_MS)
+    expect(performance.now() - startMs).toBeLessThan(STORE_DEADLINES.repeatMs + SLACK_MS)
     const failed = errors.slice(0, GROUP_MAX_WRITES).map(() => ({ kind: 'store_failed', outcomeIsUnknown: false }))
     expect(errors).toMatchObject([...failed, { kind: 'store_busy' }])
     opened.pass()

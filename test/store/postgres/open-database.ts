@@ -1,7 +1,8 @@
 import type { Store } from '../../../src/domain/store.ts'
-import type { OpenOptions } from '../../../src/store/database.ts'
+import { type OpenOptions, STORE_DEADLINES } from '../../../src/store/database.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { administer, lockTables, makeDatabase, runScript, untilWaiting } from '../../support/postgres.ts'
+import { stretched } from '../../support/slack.ts'
 import { createUser } from '../fixtures.ts'
 
 interface DatabaseOptions extends OpenOptions {
@@ -16,7 +17,7 @@ export async function openDatabase({ by = (url) => url, ...options }: DatabaseOp
   const stores: Store[] = []
   /** Opens one more store on the database. */
   const open = async (): Promise<Store> => {
-    const store = await openStore(by(url), failTest, options)
+    const store = await openStore(by(url), failTest, { deadlines: stretched(STORE_DEADLINES), ...options })
     stores.push(store)
     return store
   }

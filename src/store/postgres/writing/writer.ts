@@ -1,8 +1,8 @@
 import { AppError } from '../../../domain/error.ts'
 import type { GroupOutcome } from '../../../engine/group-queue.ts'
-import type { OpenOptions } from '../../database.ts'
+import type { OpenOptions, StoreDeadlines } from '../../database.ts'
 import type { Client, Query } from '../driver.ts'
-import { isConnectionLost, isRepeatable, REPEAT_MS, repeat, toAppError } from '../errors.ts'
+import { isConnectionLost, isRepeatable, repeat, toAppError } from '../errors.ts'
 import { findOverQuota } from './quota.ts'
 import { type LedgerEntry, type PlantWrite, resultsOf, runsOf, statementOf } from './statements.ts'
 
@@ -25,7 +25,14 @@ export const ENTRY_MAX_GROUPS = 1000
  * The ledger is the table `writers`. The statement that writes a group also counts the group in the writer's entry, and stores
  * which writes it refused. If a connection is lost before the answer, the entry tells whether the group was written.
  */
-export function openWriter(client: Client, { observer, quotaPlants }: Pick<OpenOptions, 'observer' | 'quotaPlants'>) {
+export function openWriter(
+  client: Client,
+  {
+    observer,
+    quotaPlants,
+    deadlines,
+  }: Pick<OpenOptions, 'observer' | 'quotaPlants'> & { readonly deadlines: StoreDeadlines },
+) {
   /** The entry of the next group, unless it must be replaced or a group with it got no answer. */
   let entry = NO_ENTRY
 
@@ -61,7 +68,7 @@ export function openWriter(client: Client, { observer, quotaPlants }: Pick<OpenO
     const startMs = performance.now()
     try {
       const { runs, rows } = runsOf(plants)
-      const numbers = await repeat(REPEAT_MS, isRepeatable, (leftMs) => attempt(rows, leftMs))
+      const numbers = await repeat(deadlines.repeatMs, isRepeatable, (leftMs) => attempt(rows, leftMs))
       observer?.recordGroup(plants.length, performance.now() - startMs)
       return resultsOf(runs, numbers)
     } catch (error) {
