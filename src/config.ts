@@ -185,6 +185,9 @@ export const OPTIONS = {
   limit: option('--limit <count>', values.count(LIMIT_MAX)).help('At most this many. All by default.'),
   afterToken: option('--after <id>', values.count(Number.MAX_SAFE_INTEGER, 0)).help('Only tokens with a larger id.'),
   afterUser: option('--after <name>', values.userName).help('Only users after this name in the order of the list.'),
+  wait: optionWithDefault('--wait <duration>', values.duration('0s'), '0s').help(
+    'How long to ask again until the server is ready: a number with s, m, h or d.',
+  ),
   json: new Option('--json', 'Prints JSON for programs: an object, or an array of objects for a list.'),
   yes: new Option('--yes', 'Confirms that data is deleted for good.'),
 } as const

@@ -33,6 +33,8 @@ export interface Io extends Clocks {
    * instead, because the terminal was closed. SIGHUP kills other commands.
    */
   onHangup(listener: () => void): void
+  /** Whether a process of this user runs. */
+  isRunning(pid: number): boolean
   /** Ends the process at once. */
   exit(code: number): never
 }

@@ -20,6 +20,7 @@ export function makeIo(argv: readonly string[] = [], env: Io['env'] = {}) {
     onSignal: () => {},
     uncaught: new Promise(() => {}),
     onHangup: () => {},
+    isRunning: () => false,
     nowMs: Date.now,
     monotonicMs: performance.now,
     exit(code) {

@@ -6,22 +6,31 @@ import { defineCommand } from '../command.ts'
 import type { Io } from '../io.ts'
 import { toJson } from '../output.ts'
 
-/** The command must end within 2 s. This leaves time for its start. */
+/** Without --wait the command must end within 2 s. This leaves time for its start. */
 const HEALTHCHECK_TIMEOUT_MS = 1700
+/** How long --wait waits before it asks again. */
+const PAUSE_MS = 50
 
 /** `healthcheck`: asks the server whether it is ready, for containers without a shell. */
 export const healthcheckCommand = (program: Command, io: Io) =>
   defineCommand(program, 'healthcheck', {
     does: 'Asks /readyz of the server at --listen whether it is ready.',
-    examples: ['healthcheck', 'healthcheck --listen unix:/run/plantstore.sock --json'],
+    examples: ['healthcheck --wait 10s', 'healthcheck --listen unix:/run/plantstore.sock --json'],
     exits: { done: 'The server is ready.', failed: 'The server is not ready or does not answer.' },
-    options: ['listen', 'tlsCert', 'json'],
-  }).action(async ({ listen, tlsCert, json }) => {
+    options: ['listen', 'tlsCert', 'wait', 'json'],
+  }).action(async ({ listen, tlsCert, wait, json }) => {
     const scheme = tlsCert === undefined ? 'http' : 'https'
-    const target = { ...clientTarget(listen), signal: AbortSignal.timeout(HEALTHCHECK_TIMEOUT_MS) }
+    const newTarget = () => ({ ...clientTarget(listen), signal: AbortSignal.timeout(HEALTHCHECK_TIMEOUT_MS) })
+    const waitsUntil = Date.now() + wait
+    let target = newTarget()
     // With a certificate, the server must have the same one, or one for the same names of the same authority.
     const trust = tlsCert === undefined ? {} : (await import('../../http/tls.ts')).trustOnly(tlsCert)
-    const answer = await askReadiness(scheme, { ...trust, ...target })
+    let answer = await askReadiness(scheme, { ...trust, ...target })
+    while (answer !== 200 && Date.now() < waitsUntil && mayBecomeReady(io)) {
+      await Bun.sleep(PAUSE_MS)
+      target = newTarget()
+      answer = await askReadiness(scheme, { ...trust, ...target })
+    }
     const status = answer instanceof Error ? null : answer
     if (json) await io.print(toJson({ isReady: status === 200, status }))
     if (status === 200) return io.report('The server is ready.')
@@ -31,6 +40,13 @@ export const healthcheckCommand = (program: Command, io: Io) =>
         : `The server is not ready: ${status}.`
     throw new AppError('address_unavailable', { message, cause: answer })
   })
+
+/**
+ * Whether it makes sense to ask again. systemd tells the commands of a unit the process of the server (systemd.exec(5)), and can
+ * restart a server that has ended only when this command has ended, too.
+ */
+const mayBecomeReady = ({ env: { MAINPID }, isRunning }: Io): boolean =>
+  MAINPID === undefined || isRunning(Number(MAINPID))
 
 type Scheme = 'http' | 'https'
 type Target = RequestOptions & { readonly signal: AbortSignal }
