@@ -54,13 +54,13 @@ export async function bootMachine(root: string) {
       until('the service is healthy', async () => {
         return (await systemd.tryRun(['plantstore', 'healthcheck'])).exitCode === 0
       }),
-    /** Creates plants until `end`, which resolves to the ids of the acknowledged ones and the number of other outcomes. */
+    /** Creates plants until `end`, which resolves to what create-plants.ts prints. */
     load(token: string, firstId: number) {
       const url = new URL(PLANTS).origin
       const command = [...systemd.inNetwork(), process.execPath, CREATE_PLANTS, url, token, String(firstId)]
       const { child, ended } = startProgram(command)
       return {
-        async end(): Promise<{ readonly acknowledged: readonly number[]; readonly refused: number }> {
+        async end(): Promise<Load> {
           child.kill('SIGTERM')
           const { stdout, stderr } = await ended
           if (stdout === '') throw new Error(stderr)
@@ -69,6 +69,13 @@ export async function bootMachine(root: string) {
       }
     },
   }
+}
+
+/** What a load has seen. */
+interface Load {
+  readonly acknowledged: readonly number[]
+  readonly refused: number
+  readonly longestGapMs: number
 }
 
 /** A machine with a package. */

@@ -147,6 +147,28 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit', () => {
     expect(ended).toEqual({ Result: 'success', ExecMainStatus: '0', ActiveState: 'inactive' })
   })
 
+  test('has a start that returns once the server is ready, or has ended', async () => {
+    await systemd.run(['systemctl', 'restart', UNIT])
+    const isReady = (await systemd.tryRun(['plantstore', 'healthcheck'])).exitCode === 0
+    const wait = (await systemd.run(['sed', '-n', 's/^\\(ExecStartPost=.*\\)10s$/\\11h/p', `${ETC}/${UNIT}`])).trim()
+    const ends = [
+      'Environment=PLANTSTORE_DATABASE=/none/file',
+      'Restart=no',
+      'TimeoutStartSec=infinity',
+      'ExecStartPost=',
+    ]
+    await systemd.write(`${SETTINGS}/ends.conf`, ['[Service]', ...ends, wait, ''].join('\n'))
+    await systemd.run(['systemctl', 'daemon-reload'])
+    const { exitCode } = await systemd.tryRun(['systemctl', 'restart', UNIT])
+    const ended = await systemd.show(['ActiveState', 'ExecMainStatus'])
+    await systemd.run(['rm', `${SETTINGS}/ends.conf`])
+
+    expect(wait).toBe('ExecStartPost=-plantstore healthcheck --wait 1h')
+    expect(isReady).toBe(true)
+    expect(exitCode).toBe(1)
+    expect(ended).toEqual({ ActiveState: 'failed', ExecMainStatus: '3' })
+  })
+
   test('serves a proxy in the group of the service at a unix socket, with the settings of the documentation', async () => {
     await systemd.write(`${SETTINGS}/socket.conf`, await blockAfter('file: socket.conf'))
     await systemd.run(['/bin/sh', '-euc', `systemctl daemon-reload\n${await blockAfter('commands of: socket.conf')}`])
@@ -206,6 +228,7 @@ Type=oneshot
 Restart=no
 ExecStart=
 ExecStart=${command}
+ExecStartPost=
 StandardOutput=truncate:/run/output
 StandardError=inherit
 `,

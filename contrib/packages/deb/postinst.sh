@@ -30,7 +30,8 @@ for unit in plantstore.service plantstore-backup.timer; do
 done
 if [ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ]; then
   systemctl --system daemon-reload > /dev/null || true
-  deb-systemd-invoke start plantstore.service plantstore-backup.timer > /dev/null || true
+  # A restart starts what is enabled, and leaves alone what an administrator has disabled and stopped.
+  deb-systemd-invoke restart plantstore.service plantstore-backup.timer > /dev/null || true
 fi
 
 # At the first installation there is no version before.
