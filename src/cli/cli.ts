@@ -6,6 +6,7 @@ import { AppError, type ErrorKind } from '../domain/error.ts'
 import { parseOption } from '../values.ts'
 import { VERSION } from '../version.ts'
 import { Ended, EXIT, type Io, isClosedPipe, linesOf } from './io.ts'
+import { applyServiceSettings } from './service-settings.ts'
 import { applyBooleanVariables, unknownVariables } from './variables.ts'
 
 /** Runs the command that the arguments name. Resolves to the exit code. A failure is printed in one line. */
@@ -100,7 +101,8 @@ export async function createProgram(io: Io, word = 'help', help: string[] = []):
     .hook('preAction', async (_, command) => {
       for (const text of command.args) parseOption(text, String, { long: 'The argument' })
       applyBooleanVariables(command, io.env)
-      for (const name of unknownVariables(io.env))
+      const settings = applyServiceSettings(command, io)
+      for (const name of unknownVariables({ ...settings, ...io.env }))
         await io.report(line(`There is no variable ${name}: it is ignored.`), 'warn')
     })
   const groups = Object.entries(COMMANDS)

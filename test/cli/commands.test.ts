@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { join } from 'node:path'
 import { Glob } from 'bun'
 import { MOUNTS } from '../support/disk.ts'
-import { COMMAND, EXECUTABLE, runPlantstore } from '../support/executable.ts'
+import { COMMAND, COMPILED, EXECUTABLE, runPlantstore } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { program, type Requirement } from '../support/requirement.ts'
 import { MAY_CHANGE_USER } from '../support/restricted.ts'
@@ -18,7 +18,8 @@ const NEEDS: readonly (readonly [word: RegExp, requirement: Requirement])[] = [
   [/\b(?:ask|request|logged|metrics|curl)\b/, program('curl')],
   [/\bsetpriv\b/, MAY_CHANGE_USER],
   [/\bstrace\b/, STRACE],
-  [/\bunshare\b/, MOUNTS],
+  [/\b(?:unshare|installed)\b/, MOUNTS],
+  [/\binstalled\b/, COMPILED],
   [/\/proc\/|\/dev\/full/, { missing: 'this is no Linux', isMet: () => process.platform === 'linux' }],
   [/\b(?:self_signed|signed_by)\b/, program('openssl')],
   ...['sqlite3', 'jq', 'openssl', 'promtool', 'python3', 'script'].map(

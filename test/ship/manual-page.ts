@@ -12,6 +12,7 @@ const LINE_WIDTH = 80
 
 const FILES = {
   'plantstore.db': 'The database, by default in the working directory.',
+  '/etc/plantstore/plantstore.env': 'The settings of the service of a package. Commands read them, too.',
   'plantstore.db-wal': 'The latest writes, while a process has the database open. Never delete it.',
   'plantstore.db-shm': 'The index of the latest writes. Never delete it.',
 }
@@ -41,6 +42,7 @@ export async function manualPage(committedAt: Date): Promise<string> {
     OPTIONS: [
       ...prose('Every command takes --help.'),
       ...prose('An option on the command line beats its variable, and a variable beats the default.'),
+      ...prose('With a package, the settings of the service come before the default.'),
       ...grouped(
         shared,
         (option) => option.helpGroupHeading ?? 'Of several commands:',

@@ -10,6 +10,7 @@ const INTRODUCTION = [
   'Settings of Plant Store, of the server and its nightly backups. Written by bun run docs.',
   'To change a setting, remove the # before it and run, as root: systemctl restart plantstore.',
   'A value behind a # is the default. If a setting shows no value, give it one when you remove its #.',
+  'The commands of /usr/bin/plantstore read this file, too, but no drop-in of systemctl edit.',
 ]
 
 /** The settings file of the packages: each option of `serve`, as a comment with its default. */

@@ -90,3 +90,19 @@ certify() {
   openssl req -new -key "$name.key" -subj "/CN=$name" -addext "$extension" -out "$name.csr"
   openssl x509 -req -in "$name.csr" -copy_extensions copy -days "$days" "$@" -out "$name.crt" 2>/dev/null
 }
+
+# installed COMMAND: runs a command where a package has installed plantstore. Its settings are in the folder etc, its database in lib.
+# The command knows the path from which it was copied as `executable`.
+installed() {
+  mkdir -p "$STATE/bin" etc lib && : >"$STATE/bin/plantstore"
+  executable=$(readlink -f "$(command -v plantstore)") unshare --mount sh -euc '
+    mount -t overlay -o "lowerdir=$STATE/bin:/usr/bin" none /usr/bin
+    mount --bind "$executable" /usr/bin/plantstore
+    for folder in etc lib; do
+      parent=/etc; [ $folder = etc ] || parent=/var/lib
+      mount -t tmpfs -o mode=755 none $parent
+      mkdir $parent/plantstore
+      mount --bind $folder $parent/plantstore
+    done
+    PATH=/usr/bin:/bin:/usr/sbin:/sbin exec "$@"' sh "$@"
+}

@@ -1,0 +1,78 @@
+import { closeSync, existsSync, fstatSync, openSync, readFileSync, realpathSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { CommandUnknownOpts, Option } from '@commander-js/extra-typings'
+import { OPTIONS } from '../config.ts'
+import { isPostgresUrl } from '../domain/database-url.ts'
+import { AppError, codeOf, misused, orUndefined, readFailure } from '../domain/error.ts'
+import { parseEnvironmentFile } from './environment-file.ts'
+import type { Io } from './io.ts'
+
+/** Where the packages put the executable, the settings of the service, and its database if the settings name none. */
+const EXECUTABLE = '/usr/bin/plantstore'
+const SETTINGS_FILE = '/etc/plantstore/plantstore.env'
+const DATABASE = '/var/lib/plantstore/plantstore.db'
+/** `WorkingDirectory=` of the unit, in which relative paths of the settings begin. */
+const DIRECTORY = '/var/lib/plantstore'
+/** What a command would take without a service. */
+const LOCAL_DATABASE = './plantstore.db'
+
+type Variables = Readonly<Record<string, string>>
+
+/**
+ * Gives a command the settings of the service that came with it in a package. A command that names its database or its address
+ * is about another place, so it gets none. Returns all variables of the settings. Throws `misused` if they cannot be used.
+ */
+export function applyServiceSettings(command: CommandUnknownOpts, { program }: Pick<Io, 'program'>): Variables {
+  const place = command.options.find(({ long }) => long === '--database' || long === '--listen')
+  if (program.join() !== EXECUTABLE || command.name() === 'serve' || place === undefined) return {}
+  if (isGiven(command, place)) return {}
+  const settings = readSettings(`Run this as root, or say ${place.long}.`)
+  const variables: Variables = { [`${OPTIONS.database.envVar}`]: DATABASE, ...settings }
+  for (const option of command.options) {
+    const { envVar = '' } = option
+    const text = variables[envVar]
+    if (text === undefined || isGiven(command, option)) continue
+    const source = envVar in settings ? SETTINGS_FILE : 'the package'
+    command.setOptionValueWithSource(option.attributeName(), parseSetting(text, option), source)
+  }
+  if (place.long === '--database') refuseTwoDatabases(String(command.getOptionValue('database')))
+  return settings
+}
+
+const isGiven = (command: CommandUnknownOpts, option: Option): boolean =>
+  ['cli', 'env'].includes(command.getOptionValueSource(option.attributeName()) ?? '')
+
+/** The variables of the settings file; none without the file, because the service starts without it, too. */
+function readSettings(remedy: string): Variables {
+  let file: number | undefined
+  try {
+    file = openSync(SETTINGS_FILE, 'r')
+    const { uid, mode } = fstatSync(file)
+    if (uid !== 0 || (mode & 0o022) !== 0)
+      throw misused(`Others than root may change ${SETTINGS_FILE}: check it, then give it to root, with mode 640.`)
+    return parseEnvironmentFile(readFileSync(file, 'utf8'), SETTINGS_FILE)
+  } catch (error) {
+    if (error instanceof AppError) throw error
+    if (codeOf(error) === 'ENOENT') return {}
+    throw misused(`Cannot read ${SETTINGS_FILE}, the settings of the service: ${readFailure(error)}. ${remedy}`, error)
+  } finally {
+    if (file !== undefined) closeSync(file)
+  }
+}
+
+/** The value of an option. A path or a socket begins in the directory of the service. */
+function parseSetting(text: string, option: Option): unknown {
+  try {
+    const value = option.parseArg?.<unknown>(text.replace(/^unix:(?=[^/])/, `unix:${DIRECTORY}/`), undefined)
+    const isPath = /<(?:path|where)>/.test(option.flags) && !isPostgresUrl(text)
+    return isPath ? resolve(DIRECTORY, text) : value
+  } catch (error) {
+    throw error instanceof AppError ? misused(`In ${SETTINGS_FILE}: ${error.message}`) : error
+  }
+}
+
+/** The operator may mean a database in the working directory, which the command would take without a service. */
+function refuseTwoDatabases(database: string): void {
+  if (!existsSync(LOCAL_DATABASE) || realpathSync(LOCAL_DATABASE) === orUndefined(() => realpathSync(database))) return
+  throw misused(`There are two databases, ${database} of the service and ${LOCAL_DATABASE}: name one with --database.`)
+}
