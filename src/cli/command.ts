@@ -3,7 +3,7 @@ import { DATABASE_SETTINGS, OPTIONS, type ValuesOf } from '../config.ts'
 import { AppError } from '../domain/error.ts'
 import { OTHERS_SEEN_WITHIN_MS, type Store } from '../domain/store.ts'
 import type { OpenOptions } from '../store/database.ts'
-import { openStore } from '../store/open.ts'
+import { databaseOf, openStore } from '../store/open.ts'
 import { EXIT, type Io } from './io.ts'
 
 /** The names of options in `OPTIONS`. */
@@ -41,6 +41,20 @@ export async function withStore<T>(
   })
   if (done.status === 'rejected') throw done.reason
   return done.value
+}
+
+/** What has chosen a value of commander's own sources. The other sources are named as they are. */
+const CHOSEN_BY: Readonly<Record<string, string>> = {
+  cli: '--database',
+  env: `${OPTIONS.database.envVar}`,
+  default: 'the default of --database',
+}
+
+/** Says which database a command is about to change, and what has chosen it. */
+export async function reportDatabase(command: CommandUnknownOpts, { report }: Pick<Io, 'report'>): Promise<void> {
+  const source = String(command.getOptionValueSource('database'))
+  const { location } = databaseOf(String(command.getOptionValue('database')))
+  await report(`The database is ${location}, chosen by ${CHOSEN_BY[source] ?? source}.`)
 }
 
 /** Prints a sentence about a database as a warning. */

@@ -74,6 +74,7 @@ describe.concurrent('import', () => {
 
       expect([answer.exitCode, ...saidBy(answer)]).toEqual([
         1,
+        `The database is ${made.database}, chosen by --database.`,
         'Stopped: 5 of 10 lines are in. Run the same command again with --on-conflict skip to import the rest.',
         'plantstore: Others have created some of these plants meanwhile.',
       ])
@@ -156,6 +157,7 @@ describe.concurrent('import', () => {
 
     // At last a transaction finds no plant left, and the same line is due again.
     expect([...new Set(stderr().split('\n'))]).toEqual([
+      `The database is ${made.database}, chosen by --database.`,
       ...['33 %: 1 plant checked', '66 %: 2 plants checked', '100 %: 3 plants checked'],
       ...['33 %: 1 of 3 plants imported', '66 %: 2 of 3 plants imported', '100 %: 3 of 3 plants imported'],
       `Imported 3 lines into ${made.database}: created 3 plants, skipped 0, replaced 0.`,

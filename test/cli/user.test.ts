@@ -2,7 +2,6 @@ import { expect, test } from 'bun:test'
 import { serve } from '../support/executable.ts'
 import { MEMORY } from '../support/folder.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { done } from './support/answers.ts'
 import { makeDatabase } from './support/database.ts'
 import { statusOf } from './support/service-client.ts'
 
@@ -18,7 +17,10 @@ test('user delete ends when a server refuses the tokens, also if it has just ans
     })
     while (isDeleting) await statusOf(server, '/plants?limit=5', token)
 
-    expect(await deleting).toEqual(done(`Deleted user ${user} with 1 token and 0 plants.`))
+    expect(await deleting).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringContaining(`\nDeleted user ${user} with 1 token and 0 plants.`),
+    })
     expect(await statusOf(server, '/plants?limit=5', token)).toBe(401)
   }
 })

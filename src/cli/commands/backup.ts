@@ -2,7 +2,7 @@ import type { Command } from '@commander-js/extra-typings'
 import { misused } from '../../domain/error.ts'
 import type { Cloned, FileTools } from '../../store/database.ts'
 import { databaseOf } from '../../store/open.ts'
-import { defineCommand } from '../command.ts'
+import { defineCommand, reportDatabase } from '../command.ts'
 import { exitCodeOf, type Io } from '../io.ts'
 import { runClone } from '../long-task.ts'
 import { printLine, toJson } from '../output.ts'
@@ -71,9 +71,10 @@ export const restoreCommand = (program: Command, io: Io) =>
     options: ['force', 'json', 'restored'],
   })
     .argument('<file>', 'The backup.')
-    .action(async (file, { database, force = false, json }) => {
+    .action(async (file, { database, force = false, json }, command) => {
       if (file === '-') throw misused('restore does not read stdin: save the backup as a file and name it.')
       if (!database) throw misused('Name the database that the server uses: --database or PLANTSTORE_DATABASE.')
+      if (force) await reportDatabase(command, io)
       const tools = await databaseOf(database).fileTools()
       const cloned = await runClone(io, (clone) => tools.restore(file, { ...clone, force }))
       await reportClone('Restored', cloned, io, json)

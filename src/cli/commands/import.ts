@@ -4,7 +4,7 @@ import { AppError } from '../../domain/error.ts'
 import type { ConflictRule } from '../../domain/plant.ts'
 import type { ExistingLine, PlantImport } from '../../store/database.ts'
 import { databaseOf } from '../../store/open.ts'
-import { defineCommand } from '../command.ts'
+import { defineCommand, reportDatabase } from '../command.ts'
 import { type Input, openInput } from '../input.ts'
 import type { Io } from '../io.ts'
 import { runUntilSignal, showProgress } from '../long-task.ts'
@@ -36,7 +36,8 @@ export const importCommand = (program: Command, io: Io) =>
     options: ['userOfLines', 'onConflict', 'maxLine', 'atomic', 'json', 'databaseFile'],
   })
     .argument('[file]', 'The lines, or - for stdin.')
-    .action(async (file, { database, user, onConflict: rule, maxLine, atomic: isAtomic = false, json }) => {
+    .action(async (file, { database, user, onConflict: rule, maxLine, atomic: isAtomic = false, json }, command) => {
+      await reportDatabase(command, io)
       const input = await openInput(file, io)
       const tools = await databaseOf(database).fileTools()
       const counts = { durable: 0, created: 0, users: 0 }

@@ -3,7 +3,7 @@ import { misused } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import { providerUserName, type User } from '../../domain/token.ts'
 import { parseValue, userName } from '../../values.ts'
-import { changeAccess, DATABASE_OPTIONS, defineCommand, warnOn, withStore } from '../command.ts'
+import { changeAccess, DATABASE_OPTIONS, defineCommand, reportDatabase, warnOn, withStore } from '../command.ts'
 import type { Io } from '../io.ts'
 import { runUntilSignal, showProgress } from '../long-task.ts'
 import { counted, printPages, readPages, tableOfPages, toIso, toJson } from '../output.ts'
@@ -88,8 +88,9 @@ const deleteCommand = (user: Command, io: Io) =>
     options: [...DATABASE_OPTIONS, ...SUBJECT_OPTIONS, 'yes', 'json'],
   })
     .argument('[name]', 'The name of the user.', parseName)
-    .action(async (given, { yes, json, ...options }) => {
+    .action(async (given, { yes, json, ...options }, command) => {
       const name = nameOf(given, options)
+      await reportDatabase(command, io)
       if (!yes) throw misused(`This deletes all plants of ${name} for good: repeat it with --yes.`)
       let stoppedText = 'nothing was deleted. Run the same command again to delete the user.'
       const deleteUser = async (signal: AbortSignal) => {
