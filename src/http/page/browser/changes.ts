@@ -1,5 +1,5 @@
 import { CODES } from './answer.ts'
-import { Conflict, createPlant, deletePlant, isSame, keep, Refusal, refusalIn, replacePlant } from './client.ts'
+import { Conflict, createPlant, deletePlant, isSame, keep, Refusal, refusalIn, write } from './client.ts'
 import type { Plant } from './fields.ts'
 import { countOf, describePlant, shown } from './messages.ts'
 import { recordUpdate, set, state } from './state.ts'
@@ -66,10 +66,9 @@ export async function remove(plants: readonly Plant[]): Promise<void> {
   await change(plants, async () => {
     const outcome: Record<'deleted' | 'gone' | 'changed', Plant[]> = { deleted: [], gone: [], changed: [] }
     const problems = await eachOf(plants, 'Deleted', async (plant) => {
-      const removal = await deletePlant(plant)
-      const isText = typeof removal === 'string'
-      outcome[isText ? removal : 'changed'].push(isText ? plant : removal)
-      if (!isText) recordUpdate(plant.id, removal)
+      const [what, now] = await deletePlant(plant)
+      outcome[what].push(now)
+      if (what === 'changed') recordUpdate(now.id, now)
     })
     const { deleted, gone, changed } = outcome
     undo = [...deleted, ...gone]
@@ -107,7 +106,7 @@ export const restore = (plants: readonly Plant[]) =>
 /** Stores a changed plant if the stored one is as it is `shown`: `undefined` if there is none. Otherwise returns a `Conflict`. */
 export const edit = (shown: Plant | undefined, wanted: Plant) =>
   change([wanted], async () => {
-    const now = await replacePlant(shown, wanted)
+    const { stored: now } = await write(wanted.id, shown, wanted)
     recordUpdate(wanted.id, now)
     if (!isSame(now, wanted)) throw new Conflict(now)
     return `${shown ? 'Changed to' : 'Added'} ${describePlant(wanted)}.`

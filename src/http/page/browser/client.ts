@@ -29,9 +29,6 @@ export function refusalIn(error: unknown): Refusal {
   throw error
 }
 
-/** Whether nobody has refused what failed: the user has given it up. */
-export const isGivenUp = ({ code }: Refusal) => code < 0 || isPassing(code)
-
 /** The server answers with these before it does anything. */
 const NOTHING_DONE = [42900, 42901, 50301, 50303]
 /** The pause before a request is sent again, unless the server says another one. */
@@ -39,8 +36,7 @@ const RETRY_AFTER_S = 5
 
 let token = ''
 /** The largest id of those that are 0 or larger and were listed. */
-let largestId = 0n
-export const largestSeenId = () => largestId
+export let largestId = 0n
 /** The requests that wait to be sent again. They share one pause: it ends for all of them. */
 const waiting: ((isSentAgain: boolean) => void)[] = []
 
@@ -65,10 +61,8 @@ function wait(message: string, seconds: number): Promise<boolean> {
   return promise
 }
 
-interface Sent {
-  readonly body?: string | undefined
-  readonly headers?: Readonly<Record<string, string>>
-  /** Error codes that do not reject. */
+/** What else a request has, and the error codes that do not reject. */
+interface Sent extends Pick<RequestInit, 'body' | 'headers'> {
   readonly expected?: readonly number[]
 }
 
@@ -80,17 +74,13 @@ async function send(method: string, path: string, { expected = [], ...sent }: Se
   const sentToken = token
   // A header takes no other characters, and no token has any.
   const authorization = `Bearer ${token.replace(/[^!-~]/g, '?')}`
-  const init = {
-    method,
-    headers: { authorization, 'content-type': 'application/json', ...sent.headers },
-    body: sent.body ?? null,
-  }
+  const headers = { authorization, 'content-type': 'application/json', ...sent.headers }
   let mayBeDone = false
   for (;;) {
-    const answer = await fetch(path, { ...init, cache: 'no-store', redirect: 'manual' })
+    const answer = await fetch(path, { cache: 'no-store', redirect: 'manual', ...sent, method, headers })
       .then(async (response) => readAnswer(method, path, response, await response.text()))
       .catch(() => ({ error: CODES.noAnswer, message: '', plants: [], headers: new Headers() }))
-    const { error, message, headers } = answer
+    const { error, message } = answer
     if (token === sentToken && error === CODES.tokenInvalid) endSession(describeRefusal(error, message))
     // Nobody waits for it any more.
     if (token !== sentToken) return new Promise<never>(() => {})
@@ -98,7 +88,7 @@ async function send(method: string, path: string, { expected = [], ...sent }: Se
     const refusal = new Refusal(error, describeRefusal(error, message))
     if (!isPassing(error)) throw refusal
     mayBeDone ||= !NOTHING_DONE.includes(error)
-    if (await wait(refusal.message, Number(headers.get('retry-after')) || RETRY_AFTER_S)) continue
+    if (await wait(refusal.message, Number(answer.headers.get('retry-after')) || RETRY_AFTER_S)) continue
     if (!mayBeDone || !expected.includes(CODES.unknown)) throw refusal
     set({ notice: describeRefusal(CODES.unknown, method) })
     return { ...answer, error: CODES.unknown }
@@ -158,19 +148,15 @@ export async function createPlant(plant: Plant): Promise<void> {
 }
 
 /**
- * Creates the plant of a line of JSON. Returns `false` if an equal one is there. Browsers repeat requests by themselves, so it
- * may come from this request.
+ * Creates the plant of a line of JSON. An equal one may be there already: browsers repeat requests by themselves, so it may come
+ * from this request.
  */
-export async function createFrom(
-  line: string,
-  plant: Partial<Plant>,
-  onFound = (_stored?: Plant) => {},
-): Promise<boolean> {
-  const { error } = await send('POST', 'plants', { body: line, expected: [CODES.exists, CODES.unknown] })
-  if (error === 0) return true
+export async function createFrom(body: string, plant: Partial<Plant>, onFound = (_stored?: Plant) => {}) {
+  const { error } = await send('POST', 'plants', { body, expected: [CODES.exists, CODES.unknown] })
+  if (error === 0) return 'added'
   if (plant.id === undefined) throw new Refusal(error, describeRefusal(error, ''))
   const stored = (await look('POST', plant.id))?.plant
-  if (stored !== undefined && isSame(stored, plant)) return error !== CODES.exists
+  if (stored !== undefined && isSame(stored, plant)) return error === CODES.exists ? 'already there' : 'added'
   onFound(stored)
   const code = error === CODES.unknown && stored === undefined ? CODES.notDone : CODES.exists
   throw new Refusal(code, describeRefusal(code, stored ? describePlant(stored) : ''))
@@ -191,7 +177,7 @@ async function look(method: string, id: string) {
  * none. Returns the plant that is stored then, and whether a request has done it. One that was done and then repeated is refused,
  * so the page reads the plant. If nobody has changed it, the page sends once more with the `ETag` that the server gives it.
  */
-async function write(id: string, shown: Plant | undefined, wanted: Plant | undefined) {
+export async function write(id: string, shown: Plant | undefined, wanted: Plant | undefined) {
   const method = wanted ? 'PUT' : 'DELETE'
   const expected = [CODES.notFound, CODES.changed, CODES.unknown]
   let found = shown && { plant: shown, etag: tagOf(shown) }
@@ -199,7 +185,7 @@ async function write(id: string, shown: Plant | undefined, wanted: Plant | undef
     if (round > 2) throw new Refusal(CODES.changed, describeRefusal(CODES.changed, method))
     if (shown && !wanted) keep({ maybeDeleted: [shown, ...without(shown)] })
     const headers = found ? { 'if-match': found.etag } : { 'if-none-match': '*' }
-    const { error } = await send(method, `plants/${id}`, { body: wanted && toJson(wanted), headers, expected })
+    const { error } = await send(method, `plants/${id}`, { body: wanted ? toJson(wanted) : null, headers, expected })
     if (error === 0 || error === CODES.notFound) return { stored: wanted, isDone: error === 0 }
     found = await look(method, id)
     if (error !== CODES.unknown) continue
@@ -212,23 +198,19 @@ async function write(id: string, shown: Plant | undefined, wanted: Plant | undef
 /** The `ETag` of a plant, as this version of the server computes it. */
 const tagOf = (plant: Plant) => entityTagOf(JSON.stringify(plant, FIELD_NAMES.slice(1)), { hash: hashOf })
 
-/** Stores a plant, but only while the stored one is as it is `shown`. Returns the plant that is stored then. */
-export const replacePlant = async (shown: Plant | undefined, wanted: Plant) =>
-  (await write(wanted.id, shown, wanted)).stored
-
 const without = (plant: Plant) => state.maybeDeleted.filter((each) => !isSame(each, plant))
 
 /**
- * Deletes a plant, but only while it is stored as it is shown: another client may have changed it. Returns whether this page has
- * deleted it or it is gone, or else the plant as it is now. A browser repeats requests by itself, so this page may have deleted
- * what is gone.
+ * Deletes a plant, but only while it is stored as it is shown. Returns what has happened, and the plant as it was or is changed.
+ * A browser repeats requests by itself, so this page may have deleted what is gone.
  */
-export async function deletePlant(shown: Plant): Promise<'deleted' | 'gone' | Plant> {
+export async function deletePlant(shown: Plant) {
   const wasGivenUp = without(shown).length < state.maybeDeleted.length
   try {
     const { stored, isDone } = await write(shown.id, shown, undefined)
     keep({ maybeDeleted: without(shown), deleted: stored ? state.deleted : [shown, ...state.deleted] })
-    return stored ?? (isDone || wasGivenUp ? 'deleted' : 'gone')
+    if (stored) return ['changed', stored] as const
+    return [isDone || wasGivenUp ? 'deleted' : 'gone', shown] as const
   } catch (error) {
     // A request that was given up may arrive later.
     if (refusalIn(error).code > 0 && !wasGivenUp) keep({ maybeDeleted: without(shown) })

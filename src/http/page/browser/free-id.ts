@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { largestSeenId, listPlants, refusalIn } from './client.ts'
+import { largestId, listPlants, refusalIn } from './client.ts'
 import { INT64_MAX } from './messages.ts'
 import { state } from './state.ts'
 
@@ -28,7 +28,7 @@ export function useSuggestedId(isNew: boolean) {
  * what is between. If that does not find the largest id, or none can be larger, it takes the first free id behind those shown.
  */
 async function findId(isWanted: () => boolean): Promise<string> {
-  let low = largestSeenId()
+  let low = largestId
   let high: bigint | undefined
   for (let looks = 0, at = low; looks < LOOKS_MAX && isWanted(); looks++) {
     const { plants, next } = await listPlants(`?limit=${LOOK_PLANTS}&after=${at}&include=id`)

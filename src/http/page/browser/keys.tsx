@@ -31,18 +31,16 @@ function leave(): void {
   document.querySelector<HTMLElement>('[type=search]')?.blur()
 }
 
-/** Whether a key confirms what an input method has composed. Safari says so by the number alone. */
-const confirmsInput = ({ isComposing, keyCode }: KeyboardEvent) => isComposing || keyCode === 229
-
 /** In a field only Escape counts, because other keys are text. */
 function press(event: KeyboardEvent): void {
-  const { key, target, ctrlKey, metaKey, altKey, defaultPrevented } = event
+  const { key, target, ctrlKey, metaKey, altKey, defaultPrevented, isComposing, keyCode } = event
   const act = KEYS[key]?.[1]
   // Without a modifier some people press them by accident, or by speech (WCAG 2.1.4).
   const isOff = key.length === 1 && !sheet()?.querySelector('input')?.checked
   const isTyping = target instanceof HTMLInputElement && target.type !== 'checkbox' && key !== 'Escape'
-  const isForOthers = ctrlKey || metaKey || altKey || defaultPrevented || sheet()?.open || confirmsInput(event)
-  if (!act || isOff || isTyping || isForOthers) return
+  const isForOthers = ctrlKey || metaKey || altKey || defaultPrevented || sheet()?.open
+  // An input method composes with these. Safari says so by the number alone.
+  if (!act || isOff || isTyping || isForOthers || isComposing || keyCode === 229) return
   event.preventDefault()
   act()
 }

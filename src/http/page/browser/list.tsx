@@ -1,4 +1,3 @@
-import { useEffect, useRef } from 'preact/hooks'
 import { type Address, formatAddress } from './address.ts'
 import { listPlants, settle } from './client.ts'
 import { FIELD_NAMES, type Plant } from './fields.ts'
@@ -18,14 +17,6 @@ export function PlantList() {
   const { address } = state
   const { filter, sort, after, page } = address
   const { value: listing, problem, isLoading } = useRead(() => readPage({ after, page }), after)
-  const section = useRef<HTMLElement>(null)
-  const turnedFrom = useRef(listing?.after)
-  // Another page begins at the top.
-  useEffect(() => {
-    if (turnedFrom.current !== undefined) section.current?.scrollIntoView()
-    turnedFrom.current = listing?.after
-  }, [listing?.after])
-
   const { left = [], ghosts = [] } = listing ? rowsOf(listing) : {}
   // It is known which plants there are.
   const isFresh =
@@ -41,13 +32,13 @@ export function PlantList() {
   const listed = [...left, ...ghosts].sort(byId).filter((plant) => matches(plant, filter))
   const found = isFound ? search.hits : listed
   const plants = isWhole ? sorted(found, sort) : found
-  const hrefOf = (after: string, page: number) => formatAddress({ ...address, after, page })
+  const toPage = (after: string, page: number) => ({ href: formatAddress({ ...address, after, page }), onClick: toTop })
   const before = listing?.page === 2 ? '' : state.starts.get((listing?.page ?? 1) - 1)
   useTitle(filter === '' ? `Plants, page ${listing?.page ?? page}` : `“${shown(filter)}”`)
   /** The rows are those of another page. */
   const isOld = listing !== undefined && listing.after !== after
   return (
-    <section ref={section} class={isOld ? 'list loading' : 'list'} aria-label="Plants" tabIndex={-1}>
+    <section class={isOld ? 'list loading' : 'list'} aria-label="Plants" tabIndex={-1}>
       {filter !== '' && (
         <p class="filter">
           <SearchState {...search} />
@@ -64,16 +55,19 @@ export function PlantList() {
       {plants.length === 0 && !problem && <Emptiness isLoading={isLoading || search.isSearching} hasPages={hasPages} />}
       {!isFound && hasPages && listing && (
         <nav aria-label="Pages">
-          {after !== '' && before !== '' && <a href={hrefOf('', 1)}>First page</a>}
-          {before !== undefined && <a {...{ rel: 'prev', href: hrefOf(before, listing.page - 1) }}>Previous</a>}
+          {after !== '' && before !== '' && <a {...toPage('', 1)}>First page</a>}
+          {before !== undefined && <a {...{ rel: 'prev', ...toPage(before, listing.page - 1) }}>Previous</a>}
           <span aria-live="polite">{`Page ${listing.page}`}</span>
-          {next !== '' && <a {...{ rel: 'next', href: hrefOf(next, listing.page + 1) }}>Next</a>}
+          {next !== '' && <a {...{ rel: 'next', ...toPage(next, listing.page + 1) }}>Next</a>}
         </nav>
       )}
       {isWhole && isFresh && !problem && <p>{`${countOf(left.length)} in all.`}</p>}
     </section>
   )
 }
+
+/** Another page begins at the top. */
+const toTop = () => document.querySelector('.list')?.scrollIntoView()
 
 /** The page of an address, and the id behind which the next one begins. */
 async function readPage({ after, page }: Pick<Address, 'after' | 'page'>) {

@@ -22,6 +22,7 @@ function App() {
   const [{ canWrite, isReturning, user }, draw] = useState(state)
   useEffect(() => {
     start(draw)
+    addEventListener('beforeunload', (event) => state.upload === 'running' && event.preventDefault())
     returnToSession()
   }, [])
   const isSignedIn = canWrite !== undefined
@@ -59,7 +60,10 @@ function Plants() {
   return (
     <>
       <div class="tools">
-        <SearchField />
+        <input
+          {...{ type: 'search', 'aria-label': 'Find a plant', placeholder: 'Find a plant', value: address.filter }}
+          onInput={({ currentTarget }) => go({ plant: '', filter: currentTarget.value })}
+        />
         {canWrite && <Button text="New plant" kind="primary" onClick={() => open('new')} />}
         <Button text="Download all" kind="quiet" onClick={download} />
         {canWrite && <Button text="Upload" kind="quiet" onClick={openUpload} />}
@@ -73,13 +77,6 @@ function Plants() {
     </>
   )
 }
-
-const SearchField = () => (
-  <input
-    {...{ type: 'search', 'aria-label': 'Find a plant', placeholder: 'Find a plant', value: state.address.filter }}
-    onInput={({ currentTarget }) => go({ plant: '', filter: currentTarget.value })}
-  />
-)
 
 /** The plants that were deleted in this tab. Each can be restored until the tab is closed. */
 const Deleted = ({ plants }: { readonly plants: readonly Plant[] }) => (

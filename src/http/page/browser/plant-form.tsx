@@ -7,7 +7,7 @@ import { useSuggestedId } from './free-id.ts'
 import { problemOf } from './messages.ts'
 import { close, isTyped } from './panel.ts'
 import { Button, focusElement, Values } from './parts.tsx'
-import { set } from './state.ts'
+import { set, state } from './state.ts'
 
 /** The form for a new plant, or for one that is edited. It keeps what was typed until the plant is stored. */
 export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
@@ -53,7 +53,7 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
       <div class="fields">
         {INPUTS.map((field) => (
           <FieldInput
-            {...{ key: field.name, ...field, isBusy, isFixed: field.name === 'id' && edited !== undefined }}
+            {...{ key: field.name, ...field, readOnly: isBusy || (field.name === 'id' && edited !== undefined) }}
             defaultValue={shown?.[field.name] ?? (field.name === 'id' ? suggested : '')}
             problem={problem.field === field.name ? problem.message : ''}
           />
@@ -74,25 +74,19 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
 /** The id stands behind the name, because it is suggested. */
 const INPUTS = [...FIELDS.slice(1, 2), ...FIELDS.slice(0, 1), ...FIELDS.slice(2)]
 
-interface FieldInputProps {
-  readonly name: string
+interface FieldInputProps extends Readonly<Record<'name' | 'defaultValue' | 'problem', string>> {
   readonly isOptional: boolean
-  readonly defaultValue: string
-  readonly isBusy: boolean
-  /** Nobody can change it. */
-  readonly isFixed: boolean
-  /** What is wrong with it, or empty. */
-  readonly problem: string
+  readonly readOnly: boolean
 }
 
-function FieldInput({ name, isOptional, defaultValue, isBusy, isFixed, problem }: FieldInputProps) {
-  const help = isFixed ? 'The id of a plant does not change.' : 'Any whole number that none of your plants has.'
+function FieldInput({ name, isOptional, problem, ...props }: FieldInputProps) {
+  const isNew = state.panel === 'new'
+  const help = isNew ? 'Any whole number that none of your plants has.' : 'The id of a plant does not change.'
   return (
     <div>
       <label for={name}>{`${titleOf(name)}${isOptional ? ' (optional)' : ''}`}</label>
       <input
-        {...{ id: name, name, defaultValue, autocomplete: 'off', dir: 'auto' }}
-        readOnly={isBusy || isFixed}
+        {...{ id: name, name, autocomplete: 'off', dir: 'auto', ...props }}
         aria-invalid={problem !== '' || undefined}
         aria-describedby={`${name}-help`}
       />

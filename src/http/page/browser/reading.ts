@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { listPlants, refusalIn, toJson } from './client.ts'
+import { listPlants, Refusal, refusalIn, toJson } from './client.ts'
 import type { Plant } from './fields.ts'
 import { countOf } from './messages.ts'
 import { set, state } from './state.ts'
@@ -34,39 +34,29 @@ export function useRead<T>(read: () => Promise<T>, ...inputs: readonly unknown[]
   return found
 }
 
-/** Reads all plants, page by page, until it is stopped. */
-export async function readAll({ signal }: AbortController, onPage: (plants: readonly Plant[]) => void): Promise<void> {
-  for (let query: string | undefined = ALL_PLANTS; query !== undefined && !signal.aborted; ) {
-    const { plants, next }: Awaited<ReturnType<typeof listPlants>> = await listPlants(query)
-    if (!signal.aborted) onPage(plants)
-    query = next
-  }
-}
-
 /** Lets the browser store all plants as JSON Lines. It keeps the parts of a blob outside of the memory of the page. */
 export async function download(): Promise<void> {
-  const job = new AbortController()
+  state.job?.stop()
+  let isStopped = false
   const stop = () => {
-    job.abort()
+    isStopped = true
     set({ job: undefined })
   }
-  const parts: Blob[] = []
+  const [queries, parts] = [[ALL_PLANTS], [] as Blob[]]
   let count = 0
-  const add = (plants: readonly Plant[]) => {
-    count += plants.length
-    parts.push(new Blob(plants.map((plant) => `${toJson(plant)}\n`)))
+  for (const query of queries) {
     set({ job: { text: `Downloaded ${countOf(count)} so far.`, stop } })
+    const page = await listPlants(query).catch(refusalIn)
+    if (isStopped) return
+    if (page instanceof Refusal) return set({ job: undefined, notice: page.message })
+    count += page.plants.length
+    parts.push(new Blob(page.plants.map((plant) => `${toJson(plant)}\n`)))
+    if (page.next) queries.push(page.next)
   }
-  state.job?.stop()
-  add([])
-  const refusal = await readAll(job, add).catch(refusalIn)
-  if (job.signal.aborted) return
-  stop()
-  if (refusal) return set({ notice: refusal.message })
   const href = URL.createObjectURL(new Blob(parts, { type: 'application/jsonl' }))
   Object.assign(document.createElement('a'), { href, download: 'plants.jsonl' }).click()
   setTimeout(() => URL.revokeObjectURL(href), DOWNLOAD_OPENS_MS)
-  set({ notice: `Downloaded ${countOf(count)}.` })
+  set({ job: undefined, notice: `Downloaded ${countOf(count)}.` })
 }
 
 /** The plants that were read when there were `from` updates as they are now, and those that `isIn` belong to them, too. */

@@ -24,7 +24,7 @@ interface Search {
   readonly pages: number
   /** The query of the next page. Nothing if there is none. */
   readonly next: string | undefined
-  readonly state: 'waiting' | 'running' | 'ended' | Refusal
+  readonly state: 'running' | 'ended' | Refusal
 }
 
 const NOTHING: Search = { filter: '', from: 0, hits: [], searched: 0, pages: 0, next: ALL_PLANTS, state: 'ended' }
@@ -42,16 +42,17 @@ export function useSearch(filter: string) {
   const job = useRef(new AbortController())
   const hits = updated(search.hits, search.from).filter((plant) => matches(plant, filter))
 
-  const run = async (from: Search, pagesMax: number) => {
+  const run = async (from: Search, pagesMax: number, pauseMs = 0) => {
     job.current.abort()
     job.current = new AbortController()
     const { signal } = job.current
-    let found = from
+    let found: Search = { ...from, filter, from: state.updates.length }
     const show = (change: Partial<Search>) => {
       found = { ...found, ...change }
       if (!signal.aborted) setSearch(found)
     }
     show({ state: 'running' })
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
     while (found.pages < pagesMax && found.next && found.hits.length < HITS_MAX && !signal.aborted) {
       const page = await listPlants(found.next).catch(refusalIn)
       if (page instanceof Refusal) return show({ state: page })
@@ -63,20 +64,15 @@ export function useSearch(filter: string) {
   useEffect(() => {
     if ([...filter.trim()].length < LETTERS_MIN) return setSearch(NOTHING)
     const isNarrower = search.filter !== '' && filter.toLowerCase().includes(search.filter.toLowerCase())
-    const start = isNarrower ? { ...search, hits } : NOTHING
-    const from: Search = { ...start, filter, from: state.updates.length, state: 'waiting' }
-    setSearch(from)
-    const pause = new AbortController()
-    job.current = pause
-    setTimeout(() => pause.signal.aborted || run(from, PAGES_MAX), PAUSE_MS)
+    void run(isNarrower ? { ...search, hits } : NOTHING, PAGES_MAX, PAUSE_MS)
     return () => job.current.abort()
   }, [filter])
   return {
     ...search,
     hits: hits.slice(0, HITS_MAX),
     isFull: hits.length >= HITS_MAX,
-    isSearching: search.state === 'waiting' || search.state === 'running',
-    searchRest: () => void run({ ...search, hits, from: state.updates.length }, Number.POSITIVE_INFINITY),
+    isSearching: search.state === 'running',
+    searchRest: () => void run({ ...search, hits }, Number.POSITIVE_INFINITY),
     stop() {
       job.current.abort()
       setSearch((found) => ({ ...found, state: 'ended' }))

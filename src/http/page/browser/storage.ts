@@ -1,5 +1,4 @@
 import { sha256 } from '@noble/hashes/sha2.js'
-import { utf8ToBytes } from '@noble/hashes/utils.js'
 import type { Plant } from './fields.ts'
 
 /**
@@ -39,10 +38,10 @@ export const KEPT = slot<Kept & { readonly owner: string }>('undo', 'sessionStor
 
 /** The SHA-256 of a text in base64url. Over plain HTTP browsers have none of their own. */
 export const hashOf = (text: string): string =>
-  btoa(String.fromCharCode(...sha256(utf8ToBytes(text)))).replace(
-    /[+/=]/g,
-    (each) => ({ '+': '-', '/': '_' })[each] ?? '',
-  )
+  btoa(String.fromCharCode(...sha256(new TextEncoder().encode(text))))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replace('=', '')
 
 /** Forgets a token, or any if none is given. */
 export function forgetToken(token?: string): void {

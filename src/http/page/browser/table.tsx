@@ -1,3 +1,4 @@
+import type { ComponentProps } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { formatAddress } from './address.ts'
 import { remove, restore } from './changes.ts'
@@ -21,14 +22,11 @@ function removeRows(plants: readonly Plant[]): void {
   void remove(plants)
 }
 
-interface TableProps {
-  readonly plants: readonly Plant[]
-  /** Whether all plants are here. A sorted part of them would be no order of all. */
-  readonly isWhole: boolean
-}
-
-/** Plants in rows, which are one stop of Tab. Keys go from row to row and within a row. A deleted plant stays in its row. */
-export function PlantTable({ plants, isWhole }: TableProps) {
+/**
+ * Plants in rows, which are one stop of Tab. Keys go from row to row and within a row. A deleted plant stays in its row. Only
+ * the whole of all plants can be sorted.
+ */
+export function PlantTable({ plants, isWhole }: { readonly plants: readonly Plant[]; readonly isWhole: boolean }) {
   const { focused, busy, canWrite } = state
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   useEffect(() => {
@@ -47,8 +45,6 @@ export function PlantTable({ plants, isWhole }: TableProps) {
     select([])
     removeRows(chosen)
   }
-  const toggle = (plant: Plant, isChosen: boolean) =>
-    select(isChosen ? chosen.filter((each) => each !== plant) : [...chosen, plant])
   return (
     <>
       {chosen.length > 0 && (
@@ -62,9 +58,9 @@ export function PlantTable({ plants, isWhole }: TableProps) {
       <table role="grid" aria-label="Plants">
         <thead>
           <tr>
-            {canWrite && <Box label="Select all" checked={isAll} onChange={() => select(isAll ? [] : left)} />}
+            {canWrite && <Box aria-label="Select all" checked={isAll} onChange={() => select(isAll ? [] : left)} />}
             {FIELD_NAMES.map((name) => (
-              <SortedHeader key={name} name={name} isWhole={isWhole} />
+              <Header key={name} name={name} isSorted={isWhole} />
             ))}
             {canWrite && <td />}
           </tr>
@@ -76,7 +72,10 @@ export function PlantTable({ plants, isWhole }: TableProps) {
           ref={(body) => stopAt(body?.querySelector('[tabindex="0"]') ?? body?.firstElementChild)}
         >
           {plants.map((plant) => (
-            <PlantRow key={plant.id} plant={plant} isChosen={chosen.includes(plant)} toggle={toggle} />
+            <PlantRow
+              {...{ key: plant.id, plant, isChosen: chosen.includes(plant) }}
+              toggle={() => setSelected(selected.symmetricDifference(new Set([plant.id])))}
+            />
           ))}
         </tbody>
       </table>
@@ -118,25 +117,18 @@ function press(event: KeyboardEvent, plants: readonly Plant[]): void {
   event.preventDefault()
 }
 
-interface BoxProps {
-  readonly label: string
-  readonly checked: boolean
-  readonly disabled?: boolean
-  readonly onChange: () => void
-}
-
-const Box = ({ label, ...props }: BoxProps) => (
+const Box = (props: Pick<ComponentProps<'input'>, 'aria-label' | 'checked' | 'disabled' | 'onChange'>) => (
   <td>
     <label>
-      <input type="checkbox" aria-label={label} {...props} />
+      <input type="checkbox" {...props} />
     </label>
   </td>
 )
 
 /** A click sorts by the field, another one turns the order round, and a third one ends it. */
-function SortedHeader({ name, isWhole }: { readonly name: string } & Pick<TableProps, 'isWhole'>) {
+function Header({ name, isSorted }: { readonly name: string; readonly isSorted: boolean }) {
   const { sort } = state.address
-  if (!isWhole) return <th scope="col">{titleOf(name)}</th>
+  if (!isSorted) return <th scope="col">{titleOf(name)}</th>
   const order = sort === name ? 'ascending' : sort === `-${name}` ? 'descending' : undefined
   const next = order === 'ascending' ? `-${name}` : order ? '' : name
   return (
@@ -149,17 +141,16 @@ function SortedHeader({ name, isWhole }: { readonly name: string } & Pick<TableP
 interface RowProps {
   readonly plant: Plant
   readonly isChosen: boolean
-  readonly toggle: (plant: Plant, isChosen: boolean) => void
+  readonly toggle: () => void
 }
 
 function PlantRow({ plant, isChosen, toggle }: RowProps) {
   const { id, name } = plant
   const { canWrite, busy, address } = state
   const isGone = isDeleted(plant)
-  const change = () => toggle(plant, isChosen)
   return (
     <tr data-id={id} class={busy.has(id) ? 'busy' : isGone ? 'deleted' : ''}>
-      {canWrite && <Box label={`Select plant ${id}`} disabled={isGone} checked={isChosen} onChange={change} />}
+      {canWrite && <Box aria-label={`Select plant ${id}`} disabled={isGone} checked={isChosen} onChange={toggle} />}
       <td class="id">{id}</td>
       <td class="name">
         <a href={formatAddress({ ...address, plant: id })}>

@@ -1,7 +1,7 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { type CsvReader, describeFile, type FileLine, type PlantLine, plantLines } from '../../../domain/plant-file.ts'
-import { CODES, parse } from './answer.ts'
-import { createFrom, isGivenUp, Refusal, refusalIn } from './client.ts'
+import { CODES, isPassing, parse } from './answer.ts'
+import { createFrom, Refusal, refusalIn } from './client.ts'
 import { FIELDS } from './fields.ts'
 import { countOf } from './messages.ts'
 import { closeUpload } from './panel.ts'
@@ -14,62 +14,50 @@ const RESULTS_MAX = 500
 const LINE_MAX = 385 * 1024
 const TOO_LONG = `it is longer than ${LINE_MAX} bytes, so nothing behind it was read.`
 
-/** What is told of a line whose plant was there, or is added. */
-const TOLD = ['already there.', 'added.']
-
-interface Progress {
-  readonly state: '' | 'Adding' | 'Done' | 'Stopped'
-  readonly added: number
-  /** Plants that were stored before, with the same values. */
-  readonly there: number
-  readonly refused: number
+/** How far an upload is. `there` counts plants that were stored before with the same values. */
+interface Progress extends Readonly<Record<'added' | 'there' | 'refused', number>> {
+  readonly how: '' | 'Adding' | 'Done' | 'Stopped'
   readonly results: readonly string[]
 }
 
-const NOTHING: Progress = { state: '', added: 0, there: 0, refused: 0, results: [] }
+const NOTHING: Progress = { how: '', added: 0, there: 0, refused: 0, results: [] }
 
 /** Adds the plants of a file, and shows what came of each line. */
 export function Upload() {
-  const [progress, setProgress] = useState(NOTHING)
-  const [job, setJob] = useState(new AbortController())
-  useEffect(() => {
-    addEventListener('beforeunload', askFirst)
-    return () => {
-      removeEventListener('beforeunload', askFirst)
-      job.abort()
-    }
-  }, [job])
+  const [{ how, added, there, refused, results }, setProgress] = useState(NOTHING)
+  const running = useRef(new AbortController())
+  useEffect(() => () => running.current.abort(), [])
 
   const upload = async (file: File) => {
     const job = new AbortController()
-    setJob(job)
+    running.current = job
     set({ upload: 'running', notice: '' })
-    let now: Progress = { ...NOTHING, state: 'Adding' }
+    let now = NOTHING
     const show = (change: Partial<Progress>) => {
       now = { ...now, ...change }
       setProgress(now)
     }
-    show({})
+    show({ how: 'Adding' })
     const end = await eachLine(file, job, async (line) => {
       const { number, text, json = text, problem } = line
       const done = problem ? new Refusal(0, problem) : await createFrom(json, parse(json) ?? {}).catch(refusalIn)
       const isRefused = done instanceof Refusal && done.code !== CODES.unknown
-      const told = done instanceof Refusal ? done.message : TOLD[Number(done)]
+      const told = done instanceof Refusal ? done.message : `${done}.`
       const hint = isRefused && now.refused === 0 ? hintOf(line) : ''
       const isShown = now.results.length < RESULTS_MAX * (isRefused ? 2 : 1)
       show({
-        added: now.added + Number(done === true),
-        there: now.there + Number(done === false),
+        added: now.added + Number(done === 'added'),
+        there: now.there + Number(done === 'already there'),
         refused: now.refused + Number(isRefused),
         results: isShown ? [...now.results, `Line ${number}: ${told}${hint}`] : now.results,
       })
-      if (done instanceof Refusal && isGivenUp(done)) job.abort()
+      // Nobody has refused it: the user has given it up.
+      if (done instanceof Refusal && (done.code < 0 || isPassing(done.code))) job.abort()
     })
-    show({ state: job.signal.aborted ? 'Stopped' : 'Done' })
+    show({ how: job.signal.aborted ? 'Stopped' : 'Done' })
     set({ upload: 'open', notice: `Added ${countOf(now.added)}: ${end}.`, changes: state.changes + 1 })
   }
-  const { state: how, added, there, refused, results } = progress
-  const isAdding = state.upload === 'running'
+  const isRunning = state.upload === 'running'
   return (
     <section class="upload" aria-labelledby="upload-title">
       <h2 id="upload-title">Upload plants</h2>
@@ -80,7 +68,7 @@ export function Upload() {
           <li key={result}>{result}</li>
         ))}
       </ol>
-      {isAdding ? <Button text="Stop" onClick={() => job.abort()} /> : <Button text="Close" onClick={closeUpload} />}
+      <Button text={isRunning ? 'Stop' : 'Close'} onClick={isRunning ? () => running.current.abort() : closeUpload} />
     </section>
   )
 }
@@ -98,9 +86,6 @@ const FileInput = ({ upload }: { readonly upload: (file: File) => Promise<void> 
     />
   </label>
 )
-
-/** The browser asks before the page is left. */
-const askFirst = (event: BeforeUnloadEvent) => state.upload === 'running' && event.preventDefault()
 
 /** The same file can be chosen again. */
 function choose(event: MouseEvent & { readonly currentTarget: HTMLInputElement }): void {
