@@ -58,7 +58,7 @@ describe('the way to the page', () => {
         await tab.visit(service, token)
         return tab
       }
-      const loss = '1 plant deleted in this tab can be restored no more.'
+      const loss = '1 plant deleted in this tab can no longer be restored.'
       const keeps = async (tab: typeof ui) => (await tab.stored())[0].includes('Fern')
 
       const [tab, same, another] = [await openTab(service.token), await openTab(service.token), await openTab(other)]
@@ -89,10 +89,10 @@ describe('the way to the page', () => {
       await tab.signIn('plst_wrong')
       await tab.see(/does not accept this token/)
       const refused = await keeps(tab)
-      await tab.signIn(service.token)
+      await tab.signIn(other)
       await tab.told(loss)
 
-      expect(asked).toEqual([`Sign out? Then ${loss}`, `Sign out? Then ${loss}`])
+      expect(asked).toEqual([`Sign out? ${loss}`, `Sign out? ${loss}`])
       expect(kept).toEqual([
         ['{}', '{}'],
         ['{}', '{}'],
@@ -100,6 +100,115 @@ describe('the way to the page', () => {
       expect([ended, refused, await keeps(tab)]).toEqual([true, true, false])
     },
   )
+
+  testPage('what is typed outlives the page and its token, and neither a sign-out nor the next user', async (begin) => {
+    const { service, page, ui } = await begin({ plants: [{ id: 1, name: 'Fern', tag: 'shade' }], isClosed: true })
+    const { text: other } = await service.createToken({ user: 'other' })
+    const asked: string[] = []
+    page.on('dialog', (dialog) => {
+      asked.push(dialog.message() || dialog.type())
+      return dialog.accept()
+    })
+    const typed = async () => {
+      await page.getByRole('form').waitFor()
+      return Promise.all(['Id', 'Name', 'Tag (optional)'].map((each) => ui.field(each).inputValue()))
+    }
+    /** Signs in with a token, does something, and lets the token end. */
+    const endsAfter = async (act: () => Promise<void>) => {
+      const { text: token, id } = await service.createToken()
+      await ui.signIn(token)
+      await act()
+      await service.store.revokeTokens({ id }, Date.now())
+      await until('the token is refused', async () => (await service.list('', { token })).status !== 200)
+      await ui.click('Download all')
+      await ui.see(/does not accept this token/)
+    }
+    const seen: unknown[] = []
+
+    await page.goto(urlOf(service))
+    await endsAfter(async () => {
+      await ui.click('Edit plant 1')
+      await ui.field('Name').fill('Ficus')
+      await ui.field('Tag (optional)').fill('')
+      await page.reload()
+      seen.push(await typed())
+      await page.getByRole('link', { name: 'API' }).click()
+      await page.waitForURL('**/docs')
+      await page.goBack()
+      seen.push(await typed())
+    })
+    await ui.signIn(service.token)
+    seen.push(await typed())
+    await ui.click('Store the change')
+    await ui.told('Changed to “Ficus”.')
+    await ui.newPlant()
+    await ui.field('Name').fill('Secret')
+    await ui.click('Sign out')
+    await ui.button('Sign in').waitFor()
+    await endsAfter(async () => {
+      await ui.row(1).waitFor()
+      seen.push(await page.getByRole('form').count())
+      await ui.newPlant()
+      await ui.field('Name').fill('Secret')
+    })
+    await ui.signIn(other)
+    await ui.see('You have no plants yet.')
+
+    const changed = ['1', 'Ficus', '']
+    expect(seen).toEqual([changed, changed, changed, 0])
+    expect(asked).toEqual(['beforeunload', 'beforeunload', 'Sign out? What was typed is lost.'])
+    expect([await page.getByRole('form').count(), (await ui.stored()).join().includes('Secret')]).toEqual([0, false])
+    expect((await service.list('?include=id')).body).toEqual([{ id: 1, name: 'Ficus' }])
+  })
+
+  testPage('the history has no address and no title of a user who has signed out, or after another', async (begin) => {
+    const { service, page, ui } = await begin({ plants: 120, isClosed: true })
+    const { text: other } = await service.createToken({ user: 'other' })
+    const { text: ending, id } = await service.createToken()
+    const session = await page.context().newCDPSession(page)
+    const personal = async () => {
+      const { entries } = await session.send('Page.getNavigationHistory')
+      return entries.map(({ url, title }) => `${url} ${title}`).filter((text) => /era|after|plants|Plants/.test(text))
+    }
+    const walk = async () => {
+      await ui.search().fill('era 42')
+      await ui.row(42).getByRole('link').click()
+      await page.getByRole('heading', { name: 'Monstera 42' }).waitFor()
+      await page.goBack()
+      await ui.click('Show all')
+      await ui.link('Next').click()
+      await ui.row(100).waitFor()
+      await page.reload()
+      await ui.row(100).getByRole('link').click()
+      await page.getByRole('heading', { name: 'Monstera 100' }).waitFor()
+      await page.goBack()
+      await ui.row(100).waitFor()
+    }
+
+    await ui.visit(service)
+    await walk()
+    const before = await personal()
+    await ui.click('Sign out')
+    await ui.button('Sign in').waitFor()
+    const left = await personal()
+    await page.goBack()
+    const signedOut = [await ui.button('Sign in').count(), new URL(page.url()).hash]
+    await ui.signIn(ending)
+    await walk()
+    await service.store.revokeTokens({ id }, Date.now())
+    await until('the token is refused', async () => (await service.list('', { token: ending })).status !== 200)
+    await ui.click('Download all')
+    await ui.see(/does not accept this token/)
+    await ui.signIn(other)
+    await ui.see('You have no plants yet.')
+    const hashes = [new URL(page.url()).hash]
+    await page.goBack()
+    await ui.see('You have no plants yet.')
+    hashes.push(new URL(page.url()).hash)
+
+    expect([before.length, left, signedOut]).toEqual([3, [], [1, '#/']])
+    expect(hashes).toEqual(['#/', '#/'])
+  })
 
   testPage('has words before its script has come, without JavaScript, and while it signs in', async (begin) => {
     const { service, page, ui } = await begin({ plants: ['Fern'], isClosed: true })

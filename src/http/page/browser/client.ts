@@ -102,12 +102,15 @@ export function endSession(problem: string): void {
   reset(problem)
 }
 
-/** Keeps plants that were or may be deleted. Returns whether they survive a reload. */
+/** Keeps plants that were or may be deleted, or what is typed. Returns whether they survive a reload. */
 export function keep(change: Partial<Kept>): boolean {
   set(change)
-  const { deleted, maybeDeleted } = state
-  return KEPT.write({ owner: tokenHash(), deleted, maybeDeleted })
+  const { user, deleted, maybeDeleted, panel, typed } = state
+  return KEPT.write({ user, deleted, maybeDeleted, typed, panel: hasTyped() ? panel : undefined })
 }
+
+/** Whether somebody has typed in a form, and not stored it. */
+export const hasTyped = () => Object.keys(state.typed).length > 0
 
 /** Takes those that may be deleted for deleted if they are gone. A delete that is under way waits for its answer. */
 export function settle(isGone: (plant: Plant) => boolean): void {

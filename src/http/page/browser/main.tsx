@@ -1,6 +1,7 @@
 import { type ComponentChild, h, options, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { restore } from './changes.ts'
+import { hasTyped } from './client.ts'
 import type { Plant } from './fields.ts'
 import { Keys, showKeys } from './keys.tsx'
 import { PlantList } from './list.tsx'
@@ -22,7 +23,7 @@ function App() {
   const [{ canWrite, isReturning, user }, draw] = useState(state)
   useEffect(() => {
     start(draw)
-    addEventListener('beforeunload', (event) => state.upload === 'running' && event.preventDefault())
+    addEventListener('beforeunload', (event) => (state.upload === 'running' || hasTyped()) && event.preventDefault())
     returnToSession()
   }, [])
   const isSignedIn = canWrite !== undefined

@@ -1,16 +1,17 @@
+import { hasTyped, keep } from './client.ts'
 import { focus } from './parts.tsx'
 import { type State, set, state } from './state.ts'
 
 /** Opens something above the list, unless the user wants to keep what is typed in the form that is open. */
 export function open(panel: State['panel']): void {
   if (panel !== state.panel && hasTyped() && !confirm('Close the form, and lose what you have typed?')) return
-  if (panel !== undefined) set({ panel })
+  if (panel !== undefined) keep({ panel, typed: {} })
   else close()
 }
 
 export function close(): void {
   const { panel } = state
-  set({ panel: undefined })
+  keep({ panel: undefined, typed: {} })
   // The element that had the focus is gone.
   if (typeof panel === 'object') set({ focused: panel.id })
   else focus('main')
@@ -29,5 +30,3 @@ export function closeUpload(): void {
 /** Whether somebody has typed another text than the one at the beginning. An input shows that without its line breaks. */
 export const isTyped = ({ value, defaultValue }: HTMLInputElement): boolean =>
   value !== defaultValue.replace(/[\r\n]/g, '')
-
-const hasTyped = () => [...document.querySelectorAll<HTMLInputElement>('.plant-form input')].some(isTyped)

@@ -1,7 +1,7 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { CODES } from './answer.ts'
 import { add, edit } from './changes.ts'
-import { Conflict, type Refusal } from './client.ts'
+import { Conflict, keep, type Refusal } from './client.ts'
 import { FIELDS, type Plant, titleOf } from './fields.ts'
 import { useSuggestedId } from './free-id.ts'
 import { problemOf } from './messages.ts'
@@ -17,10 +17,15 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
   const [conflict, setConflict] = useState<Conflict>()
   const stored = conflict ? conflict.now : edited
   const shown = stored ?? edited // Of a plant that is gone, what it had.
+  const { typed } = state
   const { suggested, search, suggestBehind } = useSuggestedId(edited === undefined)
-  const focus = (field: string) => form.current?.querySelector<HTMLInputElement>(`[name=${field}]`)?.focus()
+  const inputOf = (field: string) => form.current?.querySelector<HTMLInputElement>(`[name=${field}]`)
+  const focus = (field: string) => inputOf(field)?.focus()
   // With an effect after the first frame, the focus could leave a field that is already typed in.
-  useLayoutEffect(() => focus('name'), [])
+  useLayoutEffect(() => {
+    for (const [field, value] of Object.entries(typed)) Object.assign(inputOf(field) ?? {}, { value })
+    focus('name')
+  }, [])
 
   const send = async (plant: Plant, isSuggested: boolean) => {
     const refusal = await (edited ? edit(stored, plant) : add(plant))
@@ -32,6 +37,7 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
     if (refusal || form.current === null) return
     if (edited) return close()
     form.current.reset()
+    keep({ typed: {} })
     focus('name')
   }
   const submit = async (event: SubmitEvent & { readonly currentTarget: HTMLFormElement }) => {
@@ -48,7 +54,7 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
     focus(wrong.field)
   }
   return (
-    <form ref={form} class="plant-form" aria-labelledby="form-title" onSubmit={submit}>
+    <form ref={form} class="plant-form" aria-labelledby="form-title" onSubmit={submit} onInput={keepTyped}>
       <h2 id="form-title">{edited ? 'Edit this plant' : 'New plant'}</h2>
       <div class="fields">
         {INPUTS.map((field) => (
@@ -69,6 +75,13 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
       </p>
     </form>
   )
+}
+
+const inputsOf = (form: HTMLFormElement) => [...form.querySelectorAll('input')]
+
+function keepTyped({ currentTarget }: { readonly currentTarget: HTMLFormElement }): void {
+  const typed = inputsOf(currentTarget).filter(isTyped)
+  keep({ typed: Object.fromEntries(typed.map(({ name, value }) => [name, value])) })
 }
 
 /** The id stands behind the name, because it is suggested. */
@@ -117,7 +130,7 @@ function plantIn(form: HTMLFormElement, shown: Plant | undefined, suggested: str
   // What nobody has touched keeps its line breaks.
   const textOf = (input: HTMLInputElement) =>
     isTyped(input) ? input.value : input.defaultValue || (input.name === 'id' ? suggested : '')
-  const texts = [...form.querySelectorAll('input')].map((input) => [input.name, textOf(input)] as const)
+  const texts = inputsOf(form).map((input) => [input.name, textOf(input)] as const)
   const isStored = ([field, text]: readonly [string, string]) => text === shown?.[field]
   const wrong = texts.find((each) => !isStored(each) && problemOf(...each) !== undefined)
   const given = texts.filter((each) => each[1] !== '' || isStored(each))

@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks'
-import { parseAddress } from './address.ts'
 import { connect, endSession, getPlant, getToken, Refusal, refusalIn, tokenHash } from './client.ts'
 import { countOf } from './messages.ts'
 import { Button, focus, focusElement, Picture } from './parts.tsx'
-import { go, set, state } from './state.ts'
-import { BROWSER_TOKEN, forgetToken, hashOf, KEPT, type Kept, TAB_TOKEN } from './storage.ts'
+import { arrive, forgetAddresses, set, state } from './state.ts'
+import { BROWSER_TOKEN, forgetToken, KEPT, type Kept, TAB_TOKEN } from './storage.ts'
 
 /** Signs in with a token. An earlier sign-in that still waits counts no more. */
 async function signIn(token: string, slot: typeof TAB_TOKEN): Promise<void> {
@@ -14,18 +13,19 @@ async function signIn(token: string, slot: typeof TAB_TOKEN): Promise<void> {
   if (found instanceof Refusal) return set({ problem: found.message, notice: '', isReturning: false })
   const { user, canWrite, endsAtMs } = found
   const kept = KEPT.read()
-  const isOwn = kept?.owner === hashOf(token)
+  const isOwn = kept?.user === user
   if (!isOwn) KEPT.clear()
   forgetToken()
   const notice = [
     isOwn ? '' : lossOf(kept),
     slot.write(token) ? '' : 'This browser keeps nothing of this page: after a reload, sign in again.',
   ]
-  const { deleted = [], maybeDeleted = [] } = isOwn ? kept : {}
-  set({ user, canWrite, deleted, maybeDeleted, notice: notice.join(' ').trim(), isReturning: false })
+  set({ ...(isOwn ? kept : {}), user, canWrite, isReturning: false })
+  arrive()
+  set({ notice: notice.join(' ').trim() })
   watchEnd(endsAtMs)
   // Each is deleted if it is gone.
-  for (const { id } of maybeDeleted) void getPlant(id).catch(refusalIn)
+  for (const { id } of state.maybeDeleted) void getPlant(id).catch(refusalIn)
 }
 
 const LOOK_EVERY_MS = 5000
@@ -48,17 +48,18 @@ function watchEnd(endsAtMs: number): void {
   look()
 }
 
-/** What to tell when plants that were deleted in this tab are forgotten. */
-function lossOf({ deleted, maybeDeleted }: Kept = { deleted: [], maybeDeleted: [] }): string {
+/** What to tell when what the tab keeps is forgotten. */
+function lossOf({ deleted = [], maybeDeleted = [], typed = {} }: Partial<Kept> = {}): string {
   const count = deleted.length + maybeDeleted.length
-  return count === 0 ? '' : `${countOf(count)} deleted in this tab can be restored no more.`
+  const plants = count > 0 && `${countOf(count)} deleted in this tab can no longer be restored.`
+  return [plants, Object.keys(typed).length > 0 && 'What was typed is lost.'].filter(Boolean).join(' ')
 }
 
 /** Signs in with a token that the browser keeps. */
 export function returnToSession(): void {
   const slot = [TAB_TOKEN, BROWSER_TOKEN].find((each) => each.read() !== undefined)
   const token = slot?.read()
-  if (slot === undefined || token === undefined) return
+  if (slot === undefined || token === undefined) return void (history.state && forgetAddresses())
   set({ isReturning: true })
   void signIn(token, slot)
 }
@@ -69,22 +70,22 @@ signOuts.onmessage = ({ data }) => {
   if (data !== tokenHash()) return
   const loss = lossOf(state)
   KEPT.clear()
-  go(parseAddress(''))
   endSession(`You have signed out in another tab. ${loss}`)
+  void forgetAddresses()
 }
 
-export function signOut(): void {
+export async function signOut(): Promise<void> {
   const loss = lossOf(state)
-  if (loss !== '' && !confirm(`Sign out? Then ${loss}`)) return
+  if (loss !== '' && !confirm(`Sign out? ${loss}`)) return
   if (state.upload === 'running' && !confirm('Sign out, and stop the upload?')) return
   signOuts.postMessage(tokenHash())
   // Nothing is written any more.
   connect('')
-  set({ canWrite: undefined, isReturning: true, upload: undefined })
+  set({ canWrite: undefined, user: '', isReturning: true, upload: undefined, typed: {} })
   forgetToken()
   KEPT.clear()
-  // Ends all requests, and leaves nothing in memory. The next user begins at the first page.
-  history.replaceState(null, '', location.pathname)
+  await forgetAddresses()
+  // Ends all requests, and leaves nothing in memory.
   location.reload()
 }
 

@@ -26,6 +26,8 @@ export interface State {
   readonly panel: 'new' | Plant | undefined
   /** Whether the upload is open, too, and whether it adds plants. Then only Stop ends it, and leaving asks. */
   readonly upload: 'open' | 'running' | undefined
+  /** What is typed in that form, by the names of its fields. */
+  readonly typed: Readonly<Record<string, string>>
   /** The plants that were deleted in this tab, the last one first. */
   readonly deleted: readonly Plant[]
   /** Plants whose delete was sent and has no answer: it is under way, the user gave it up, or the tab was loaded again. */
@@ -47,7 +49,15 @@ export interface State {
 const START: State = {
   address: parseAddress(location.hash),
   ...{ isReturning: false, canWrite: undefined, user: '', ending: '', problem: '', notice: '', pause: undefined },
-  ...{ job: undefined, progress: undefined, panel: undefined, upload: undefined, focused: '', starts: new Map() },
+  ...{
+    job: undefined,
+    progress: undefined,
+    panel: undefined,
+    typed: {},
+    upload: undefined,
+    focused: '',
+    starts: new Map(),
+  },
   ...{ deleted: [], maybeDeleted: [], undo: [], busy: new Set(), changes: 0, updates: [] },
 }
 
@@ -66,7 +76,40 @@ export const recordUpdate = (id: string, plant?: Plant) => set({ updates: [...st
 /** Calls a function after each change. */
 export function start(drawState: typeof draw): void {
   draw = drawState
-  addEventListener('popstate', () => set({ address: parseAddress(location.hash, state.address), notice: '' }))
+  addEventListener('popstate', () => {
+    depth = history.state?.depth ?? depth + 1
+    arrive()
+  })
+}
+
+/** How many entries of the history before this one have addresses of the user. */
+let depth = Number(history.state?.depth ?? 0)
+/** How long a browser may take to go to another entry. */
+const MOVE_MAX_MS = 1000
+
+/** Takes the address of this entry of the history, and marks it as one of the user. Of another user's entry nothing stays. */
+export function arrive(): void {
+  const { user } = state
+  const isForeign = (history.state?.user ?? user) !== user
+  history.replaceState(user ? { user, depth } : null, '', isForeign ? '#/' : location.href)
+  set({ address: parseAddress(location.hash, state.address), notice: '' })
+}
+
+/** Leaves no address and no title of a user in the history. A new entry ends those that were ahead. */
+export async function forgetAddresses(): Promise<void> {
+  if (depth > 0) {
+    const { promise, resolve } = Promise.withResolvers<unknown>()
+    addEventListener('popstate', resolve, { once: true })
+    setTimeout(resolve, MOVE_MAX_MS)
+    history.go(-depth)
+    await promise
+  }
+  history.replaceState(null, '', '#/')
+  // The entry gets a title only if that changes.
+  for (const title of ['', 'Plant Store']) document.title = title
+  history.pushState(null, '', '#/')
+  depth = 0
+  set({ address: parseAddress('') })
 }
 
 /**
@@ -75,7 +118,7 @@ export function start(drawState: typeof draw): void {
  */
 export function go(change: Partial<Address>): void {
   const address = { ...state.address, ...change }
-  history.replaceState(null, '', formatAddress(address))
+  history.replaceState(history.state, '', formatAddress(address))
   set({ address, notice: '' })
 }
 

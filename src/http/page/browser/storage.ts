@@ -1,5 +1,5 @@
 import { sha256 } from '@noble/hashes/sha2.js'
-import type { Plant } from './fields.ts'
+import type { State } from './state.ts'
 
 /**
  * A value that the browser keeps for this page, as JSON: for this tab, or for all tabs. People can turn storage off, and it can
@@ -27,14 +27,9 @@ export const BROWSER_TOKEN = slot<string>('token', 'localStorage')
 /** Whether keys of one character do something. */
 export const SINGLE_KEYS = slot<boolean>('keys', 'localStorage')
 
-/** The plants that the tab keeps, so that they can be restored. */
-export interface Kept {
-  readonly deleted: readonly Plant[]
-  readonly maybeDeleted: readonly Plant[]
-}
-
-/** What the tab keeps for the token with the SHA-256 `owner`. */
-export const KEPT = slot<Kept & { readonly owner: string }>('undo', 'sessionStorage')
+/** What the tab keeps for its user: the plants that can be restored, and the form in which something is typed. */
+export type Kept = Pick<State, 'deleted' | 'maybeDeleted' | 'panel' | 'typed'>
+export const KEPT = slot<Kept & Pick<State, 'user'>>('kept', 'sessionStorage')
 
 /** The SHA-256 of a text in base64url. Over plain HTTP browsers have none of their own. */
 export const hashOf = (text: string): string =>
