@@ -90,7 +90,8 @@ export async function isAsPrinted(text: string, options: TranscriptsOptions): Pr
   return expected === actual
 }
 
-function readTranscripts(text: string, asked: RegExp): readonly Transcript[] {
+/** The tests of a file. */
+export function readTranscripts(text: string, asked: RegExp): readonly Transcript[] {
   const step = new RegExp(`^(${asked.source})`, 'm')
   return repeated(text)
     .split(/^# /m)
@@ -110,20 +111,27 @@ function readTranscripts(text: string, asked: RegExp): readonly Transcript[] {
 const withoutBlankEnd = (text = ''): string => text.replace(/\n+$/, '\n').replace(/^\n$/, '')
 
 /** Runs the steps. Resolves to what should come back, and to what came; both are the same if all is well. */
-async function runTranscript({ opening, steps }: Transcript, { open }: TranscriptsOptions) {
+async function runTranscript(transcript: Transcript, options: TranscriptsOptions) {
+  let [expected, actual] = ['', '']
+  for await (const row of rowsOf(transcript, options)) {
+    expected += row.asked + row.expected
+    actual += row.asked + row.came
+  }
+  return { expected, actual }
+}
+
+/** Runs the steps, and yields each thing that is asked with what should come back and what came. */
+export async function* rowsOf({ opening, steps }: Transcript, { open }: Pick<TranscriptsOptions, 'open'>) {
   await using stage = await open(opening)
   const { known } = stage
-  let [expected, actual] = ['', '']
   for (const { asked, printed } of steps) {
     for (const each of asked) {
       const came = await stage.answer(each, printed)
       const found = patternOf(printed, known).exec(came)
       for (const [name, text] of Object.entries(found?.groups ?? {})) known.set(name, text)
-      expected += each + (found === null ? filled(printed, known) : came)
-      actual += each + came
+      yield { asked: each, expected: found === null ? filled(printed, known) : came, came }
     }
   }
-  return { expected, actual }
 }
 
 const repeated = (text: string): string =>
