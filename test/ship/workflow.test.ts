@@ -1,12 +1,33 @@
 import { describe, expect, test } from 'bun:test'
+import { chmodSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import manifest from '../../package.json'
+import { makeFolder } from '../support/folder.ts'
+import { runProgram } from '../support/program.ts'
 import { lacks, program } from '../support/requirement.ts'
 import { PROJECT, runIn } from './run.ts'
 import { jobsOf, pathOfWorkflow, WORKFLOWS } from './workflow.ts'
 
 const release = await jobsOf('release')
 const commandsOf = (job: string): readonly string[] => release[job]?.steps?.flatMap(({ run }) => run ?? []) ?? []
+
+const CI = join(PROJECT, '.ci/run')
+const REPORTS: Readonly<Record<string, string>> = {
+  test: 'dist/junit/source.xml',
+  'test:executable': 'dist/junit/executable.xml',
+  'test:fault': 'dist/junit/fault.xml',
+  'test:ship': 'dist/junit/ship.xml',
+}
+
+/** Runs .ci/run on a machine where nothing can be installed. Resolves to what it asks of Bun. */
+async function runCi(steps: readonly string[]): Promise<readonly string[]> {
+  using folder = makeFolder()
+  await Bun.write(join(folder.path, 'npx'), '#!/bin/sh\nshift 2\necho "$@"\n')
+  chmodSync(join(folder.path, 'npx'), 0o755)
+  symlinkSync('/usr/bin/dirname', join(folder.path, 'dirname'))
+  const { stdout } = await runProgram(['/bin/bash', CI, ...steps], { env: { PATH: folder.path } })
+  return stdout.trimEnd().split('\n')
+}
 
 describe('the GitHub workflows', () => {
   test.each([
@@ -19,9 +40,7 @@ describe('the GitHub workflows', () => {
 
   test('check a tag by .ci/run, and release it only after that, if it is the version of this repository', async () => {
     const needs = Object.fromEntries(Object.entries(release).map(([name, job]) => [name, job.needs]))
-    const check = await jobsOf('check')
 
-    expect(check.check?.steps?.at(-1)?.run).toBe('bash .ci/run')
     expect(release.check?.uses).toBe('./.github/workflows/check.yml')
     expect(needs).toEqual({
       check: undefined,
@@ -37,6 +56,34 @@ describe('the GitHub workflows', () => {
       `npx --yes ${manifest.packageManager} run audit`,
       `npx --yes ${manifest.packageManager} run release`,
     ])
+  })
+
+  test('check each step in one job, with what it needs, and .ci/run counts the tests of its steps', async () => {
+    const { check } = await jobsOf('check')
+    const jobs = check?.strategy?.matrix.steps?.map((steps) => steps.split(' ')) ?? []
+    const { stderr } = await runIn(['bun', 'test/check.ts', 'nothing'])
+    const known = /there are (.*)\.$/m.exec(stderr)?.[1]?.split(', ') ?? []
+    const stepsOfTests = known.filter((step) => step.startsWith('test'))
+
+    expect(check?.steps?.at(-1)?.run).toBe('bash .ci/run $STEPS')
+    expect(jobs).toHaveLength(3)
+    expect(new Set(jobs.flat())).toEqual(new Set(known.filter((step) => step !== 'install')))
+    expect(jobs.flat().filter((step) => step !== 'build')).toHaveLength(known.length - 2)
+    for (const steps of jobs) expect(steps[0] === 'build').toBe(steps.some((step) => step.startsWith('test:')))
+    for (const steps of [...jobs, [], ['install']]) {
+      const counted = (steps.length === 0 ? stepsOfTests : steps).flatMap((step) => REPORTS[step] ?? [])
+      expect(await runCi(steps)).toEqual([
+        ['run', 'check', ...steps].join(' '),
+        ...(counted.length === 0 ? [] : [['.ci/count.ts', ...counted].join(' ')]),
+      ])
+    }
+  })
+
+  test('take the Bun of package.json', async () => {
+    const texts = await Promise.all([...WORKFLOWS.map(pathOfWorkflow), CI].map((path) => Bun.file(path).text()))
+    const found = texts.join('').match(/\bbun@[\d.]+/g) ?? []
+
+    expect(new Set(found)).toEqual(new Set([manifest.packageManager]))
   })
 
   test('run only files that exist', async () => {

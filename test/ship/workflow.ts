@@ -5,6 +5,7 @@ import { PROJECT } from './run.ts'
 export interface Job {
   readonly needs?: string | readonly string[]
   readonly uses?: string
+  readonly strategy?: { readonly matrix: Readonly<Record<string, readonly string[]>> }
   readonly steps?: readonly Step[]
 }
 
@@ -13,7 +14,7 @@ interface Step {
   readonly run?: string
 }
 
-export const WORKFLOWS = ['check', 'release', 'site'] as const
+export const WORKFLOWS = ['check', 'night', 'release', 'site'] as const
 
 /** The path of a GitHub workflow. */
 export const pathOfWorkflow = (name: (typeof WORKFLOWS)[number]): string =>
