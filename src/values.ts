@@ -122,9 +122,12 @@ export const origin = textThat(
   'origins as browsers send them, like https://app.example.org: lower case, no path, no default port',
 )
 
-/** An http or https URL to which paths can be appended. The value has no slash at its end. */
+/**
+ * An http or https URL to which paths can be appended. The value has no slash at its end. It stands within quotes in a header, so
+ * it has the characters of RFC 3986 and no others.
+ */
 export const url: Parser<string> = (text) => {
-  const isPlain = /^https?:\/\/[^\s?#@\\]+$/.test(text) && URL.canParse(text)
+  const isPlain = /^https?:\/\/[\w.~:/[\]!$&'()*+,;=%-]+$/.test(text) && URL.canParse(text)
   return isPlain ? text.replace(/\/+$/, '') : refuse('an http or https URL without user, query and fragment')
 }
 

@@ -100,7 +100,7 @@ const KINDS = {
       'http://localhost:8080/api/': 'http://localhost:8080/api',
     },
     refuses: texts(`plants.example.org ftp://example.org https://me@example.org https://:secret@example.org
-      https://a.org/?b https://a.org/? https://a.org/#b javascript:alert(1)`),
+      https://a.org/?b https://a.org/? https://a.org/#b https://a.org/"b https://a.org/б javascript:alert(1)`),
   },
   owner: {
     takes: same('me', 'A.b_c@d-9', 'x'.repeat(NAME_MAX)),

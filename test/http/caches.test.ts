@@ -138,6 +138,29 @@ describe.each(COUNTED)('the token cache, with $name', (transport) => {
     expect(statuses).toEqual([200, 200, 401, 401])
   })
 
+  test('reads the user of a JWT again as long as there is none, and then once', async () => {
+    await using issuer = await startIssuer()
+    let found = 0
+    await using service = await countReads(transport, {
+      jwt: { issuer: issuer.issuer, audience: AUDIENCE },
+      overrideStore: (store) => ({
+        async findUser(name) {
+          found++
+          return store.findUser(name)
+        },
+      }),
+    })
+    const token = await issuer.token()
+    const counts = []
+    for (const id of [0, 0, 1, 0, 0]) {
+      if (id > 0) await service.create({ id, name: 'Fern' }, { token })
+      await service.ask(token)
+      counts.push(found)
+    }
+    // The create reads the user before it makes it.
+    expect(counts).toEqual([1, 2, 4, 4, 4])
+  })
+
   test('refuses a token that was revoked during its look-up, from the next request on', async () => {
     await using service = await countReads(transport, {
       overrideStore: (store) => ({
@@ -151,6 +174,24 @@ describe.each(COUNTED)('the token cache, with $name', (transport) => {
     const { ask, token } = service
 
     expect([(await ask(token)).status, (await ask(token)).status]).toEqual([200, 401])
+  })
+
+  test('refuses a JWT whose user was blocked during its look-up, from the next request on', async () => {
+    await using issuer = await startIssuer()
+    await using service = await countReads(transport, {
+      jwt: { issuer: issuer.issuer, audience: AUDIENCE },
+      overrideStore: (store) => ({
+        async findUser(name) {
+          const found = await store.findUser(name)
+          if (found !== undefined) await store.setUserBlock(name, Date.now())
+          return found
+        },
+      }),
+    })
+    const token = await issuer.token()
+    await service.create({ id: 1, name: 'Fern' }, { token })
+
+    expect([(await service.ask(token)).status, (await service.ask(token)).status]).toEqual([200, 401])
   })
 })
 

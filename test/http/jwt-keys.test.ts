@@ -15,6 +15,7 @@ import { VERIFIED_FOR_MS } from '../../src/http/jwt/provider.ts'
 import { rejectionOf } from '../store/rejection.ts'
 import { makeFolder } from '../support/folder.ts'
 import { AUDIENCE, makeKey, startIssuer } from '../support/issuer.ts'
+import { countOpen } from '../support/process.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { until } from '../support/until.ts'
 import { startService } from './support/service.ts'
@@ -186,18 +187,24 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
       /more than 262144 bytes/,
     ],
     ['that is missing', () => {}, /ENOENT|no such file/i],
-  ])('are not taken from a file %s, and no JWT waits for it for long', async (_, make, reason) => {
-    await using issuer = await startIssuer()
-    using folder = makeFolder()
-    const keyFile = join(folder.path, 'jwks.json')
-    make(keyFile)
-    await using service = await startAt(issuer, { jwt: { ...issuer, audience: AUDIENCE, keyFile } })
-    const startMs = performance.now()
+  ])(
+    'are not taken from a file %s, no JWT waits for it for long, and it is open once at most',
+    async (_, make, reason) => {
+      await using issuer = await startIssuer()
+      using folder = makeFolder()
+      const keyFile = join(folder.path, 'jwks.json')
+      make(keyFile)
+      await using service = await startAt(issuer, { jwt: { ...issuer, audience: AUDIENCE, keyFile } })
+      const startMs = performance.now()
 
-    expect([await service.code(await issuer.token()), await service.code()]).toEqual([50303, 200])
-    expect(performance.now() - startMs).toBeLessThan(READ_TIMEOUT_MS + SLACK_MS)
-    expect(service.warnings()).toEqual([expect.stringMatching(reason)])
-  })
+      expect([await service.code(await issuer.token()), await service.code()]).toEqual([50303, 200])
+      expect(performance.now() - startMs).toBeLessThan(READ_TIMEOUT_MS + SLACK_MS)
+      service.pass(REFRESH_MIN_MS)
+      expect(await service.code(await issuer.token())).toBe(50303)
+      expect(service.warnings()).toEqual(Array(2).fill(expect.stringMatching(reason)))
+      expect(countOpen(process.pid, keyFile)).toBeLessThanOrEqual(1)
+    },
+  )
 
   test('come from a file, which the server reads again', async () => {
     await using issuer = await startIssuer()

@@ -25,6 +25,17 @@ describe.each(SOCKET_TRANSPORTS)('the rate limit of a token, $name', (transport)
     await expectCodes(service, [...refusals.map(() => readerRefused), limited(readerRefused)])
   })
 
+  test('never names a time in Retry-After at which the limit still holds', async () => {
+    await using service = await startService(transport, { rateLimit: perHour(1) })
+    const startMs = Date.now()
+    await service.list('?limit=5')
+
+    const refused = await service.list('?limit=5')
+
+    const endMs = Date.now() + Number(refused.headers.get('retry-after')) * 1000
+    expect(endMs).toBeGreaterThanOrEqual(startMs + HOUR_MS)
+  })
+
   test('takes requests again after the time that Retry-After says', async () => {
     await using service = await startService(transport, { rateLimit: { requests: 2, periodMs: 1000 } })
     // The requests that end a period may fall into two of them.

@@ -33,7 +33,7 @@ describe.each(SQLITE_STORES.slice(0, 1))('the recorded uses of tokens, $name', (
     expect(await stored()).toEqual([minute(3), minute(1.5)])
   })
 
-  test('are written with the next ones if the store rejects them', async () => {
+  test('are written with the next ones if the store rejects them, unless newer ones have come meanwhile', async () => {
     await using opened = await openWithUses(open)
     const { first, other, uses, clock, stored, log } = opened
 
@@ -45,8 +45,17 @@ describe.each(SQLITE_STORES.slice(0, 1))('the recorded uses of tokens, $name', (
     uses.recordUse(first)
     uses.recordUse(other)
     await uses.flush()
-
     expect(await stored()).toEqual([minute(0), minute(0) + 1])
+    clock.nowMs = minute(1)
+    uses.recordUse(first)
+    opened.failNext = true
+    const rejected = uses.flush()
+    clock.nowMs = minute(2)
+    uses.recordUse(first)
+    await rejected
+    await uses.flush()
+
+    expect(await stored()).toEqual([minute(2), minute(0) + 1])
     expect(log()).toContain('"reason":"Error: broken","msg":"the last use of tokens could not be written"')
   })
 })
