@@ -165,7 +165,7 @@ test('a server without time to drain says how many requests all its threads cut'
   const { server, token } = service
   const connections = await openConnections(server.port, CONNECTIONS)
   const half = formatRequest('POST', '/plants', token, { id: 1, name: 'Fern' }).slice(0, -5)
-  for (const { send } of connections) await send(half)
+  await Promise.all(connections.map(({ send }) => send(half)))
   await scrapeUntil(server, (now) => now.plantstore_http_requests_in_flight === CONNECTIONS)
 
   expect(await server.end()).toBe(0)
@@ -176,7 +176,8 @@ test('no counter falls while a server waits for a request', async () => {
   await using service = await serveDatabase(['--threads', `${THREADS}`, '--metrics-listen', '127.0.0.1:0', ...QUIET])
   const { server, token } = service
   const connections = await openConnections(server.port, CONNECTIONS)
-  for (const connection of connections) await connection.request(formatRequest('GET', '/plants?limit=1', token))
+  const list = formatRequest('GET', '/plants?limit=1', token)
+  await Promise.all(connections.map((connection) => connection.request(list)))
   // Whichever thread has it, another one that serves no metrics has nothing to wait for.
   await connections[0]?.send(formatRequest('POST', '/plants', token, { id: 1, name: 'Fern' }).slice(0, -5))
   await scrapeUntil(server, (now) => now.plantstore_http_requests_in_flight === 1)
