@@ -207,7 +207,6 @@ describe('the house', () => {
 })
 
 test.each([
-  ['wait for a condition with `until`, which has a name and a limit', /while \(.*\)\s+await Bun\.sleep/g],
   [
     'insert rows by the names of columns, so that they know nothing of others',
     /insert into (?:plantstore\.)?(?:plants|tokens|users) (?:values|select)/g,

@@ -65,11 +65,11 @@ describe.skipIf(lacks(OWN_POSTGRES))('a connection to a PostgreSQL database', ()
     const connect = async (host: string, query: string, env: Record<string, string> = {}) => {
       const database = `${url.replace('127.0.0.1', host)}?${query}`
       const args = ['token', 'create', '--user', 'me', '--database', database]
-      for (;;) {
+      // A busy machine may need more than the 2 s that a command waits for a connection.
+      return until('the database answers in time', async () => {
         const { exitCode, stderr } = await runPlantstore(args, { env })
-        // A busy machine may need more than the 2 s that a command waits for a connection.
-        if (!/timeout|did not answer/i.test(stderr)) return [exitCode, /certificate|altnames/.test(stderr)]
-      }
+        return !/timeout|did not answer/i.test(stderr) && [exitCode, /certificate|altnames/.test(stderr)]
+      })
     }
     const [accepted, refused] = [
       [0, false],

@@ -190,8 +190,13 @@ async function revokeUnderLoad(random: Random): Promise<void> {
     const token = await createTokenIn(db.database)
     const answers = servers.map(() => 0)
     const untilRefused = inBackground(
-      servers.map(async (server, index) => {
-        while ((await codeOf(server, token)) === 200) answers[index] = (answers[index] ?? 0) + 1
+      servers.map((server, index) => {
+        const ask = async () => {
+          if ((await codeOf(server, token)) !== 200) return true
+          answers[index] = (answers[index] ?? 0) + 1
+          return false
+        }
+        return until('the token is refused', ask, { lookMs: 0 })
       }),
     )
     await until('both servers have accepted the token', () => answers.every((count) => count > 0))

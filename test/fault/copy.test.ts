@@ -28,7 +28,7 @@ for (const { from, to } of [
       expect(await copy(source.database, whole.database)).toMatchObject({ exitCode: 0 })
       const wholeMs = Math.round(performance.now() - beginMs)
       // At once, and at some moment. On a busy machine a copy may end before the kill.
-      while (!(await killCopy(source, to, 0)));
+      await until('a kill comes before the end of a copy', () => killCopy(source, to, 0))
       await killCopy(source, to, random(wholeMs))
     },
   )

@@ -7,6 +7,7 @@ import { queryAll } from '../store/sqlite/files.ts'
 import { dumpFile } from '../support/empty-databases.ts'
 import { runPlantstore } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { until } from '../support/until.ts'
 import { faultsIn, type History, largePlantOf, readPlants, startHistory } from './history.ts'
 import { gapsBetween } from './power-loss/compare.ts'
 import { testRounds } from './rounds.ts'
@@ -32,11 +33,11 @@ testRounds(
     const load = db.startLoad(server)
     await load.acknowledged(ENOUGH)
     let begunAt = 0
-    // Until something was sent or answered meanwhile.
-    do {
+    await until('something is sent or answered during a backup', async () => {
       begunAt = history.now()
       expect(await runPlantstore(['backup', backup, '--force', '--database', database])).toMatchObject({ exitCode: 0 })
-    } while (history.now() === begunAt)
+      return history.now() !== begunAt
+    })
     const endedAt = history.now()
     await load.acknowledged(history.counts().acknowledged + ENOUGH)
     const whileServing = await restore()

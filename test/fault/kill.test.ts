@@ -1,6 +1,7 @@
 import { afterAll, describe, expect } from 'bun:test'
 import { serve } from '../support/executable.ts'
 import { STRACE } from '../support/strace.ts'
+import { until } from '../support/until.ts'
 import { testRounds } from './rounds.ts'
 import { callsOfStart, traceCalls } from './system-calls.ts'
 import { expectRecovery, makeTestDatabase, QUIET, restart, type TestDatabase } from './test-database.ts'
@@ -40,7 +41,7 @@ describe('the next server starts and has all that was acknowledged', () => {
 /** Kills servers under load until a kill has cut off a write. If all writes were answered just before, nothing can be lost. */
 async function killUnderLoad(db: TestDatabase): Promise<void> {
   const unknownBefore = db.history.counts().unknown
-  while (db.history.counts().unknown === unknownBefore) {
+  await until('a kill cuts off a write', async () => {
     await using server = await restart(db.database)
     const load = db.startLoad(server)
     await load.acknowledged(1 + db.random(MOMENT_MAX.answers))
@@ -49,6 +50,7 @@ async function killUnderLoad(db: TestDatabase): Promise<void> {
     await server.ended()
     await load.stop()
     db.checkCopy()
-  }
+    return db.history.counts().unknown !== unknownBefore
+  })
   kills['under load']++
 }

@@ -6,6 +6,7 @@ import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { peakMib } from '../support/process.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { until } from '../support/until.ts'
 import { ROUNDS_TIMEOUT_MS, testLong } from './rounds.ts'
 
 const MILLION = 1_000_000
@@ -83,11 +84,12 @@ async function measure(args: readonly string[], stdout: 'ignore' | Bun.BunFile =
   const begunMs = performance.now()
   const child = Bun.spawn([...COMMAND, ...args], { stdio: ['ignore', stdout, 'ignore'] })
   let mib = 0
-  while (child.exitCode === null && child.signalCode === null) {
+  const look = () => {
     // A process that has ended has no memory.
     mib = peakMib(child.pid) || mib
-    await Bun.sleep(LOOK_MS)
+    return child.exitCode !== null || child.signalCode !== null
   }
+  await until(`${args[0]} has ended`, look, { limitMs: ROUNDS_TIMEOUT_MS, lookMs: LOOK_MS })
   const cpuSeconds = Number(child.resourceUsage()?.cpuTime.total ?? 0n) / 1e6
   const seconds = (performance.now() - begunMs) / 1000
   console.log(`${args.join(' ')}: ${seconds.toFixed(1)} s, CPU time ${cpuSeconds.toFixed(1)} s, ${mib.toFixed(0)} MiB`)

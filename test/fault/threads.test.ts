@@ -112,7 +112,10 @@ test.skipIf(lacks(STRACE))('threads share commits while each of them looks for c
   const writers = 16
 
   const written = service.creates(writers, 15)
-  while (Bun.peek.status(written) === 'pending') await service.lists(8, 1).then(() => Bun.sleep(5))
+  await until('all is written', async () => {
+    await service.lists(8, 1)
+    return Bun.peek.status(written) !== 'pending'
+  })
   await written
 
   const all = await scrape(service.server)

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { runProgram, startProgram } from './program.ts'
 import type { Requirement } from './requirement.ts'
+import { until } from './until.ts'
 
 /** The compiled executable, if the tests run against it. Without it the same commands run from their source. */
 export const EXECUTABLE = process.env.TEST_EXECUTABLE && resolve(process.env.TEST_EXECUTABLE)
@@ -63,17 +64,15 @@ export async function startExecutable(
     ...(cwd !== undefined && { cwd }),
   })
   const exited = ended.then(({ exitCode }) => exitCode)
-  const deadlineMs = performance.now() + START_TIMEOUT_MS
-  let address: string | undefined
-  while (address === undefined) {
-    if (child.exitCode !== null || child.signalCode !== null || performance.now() > deadlineMs) {
-      child.kill('SIGKILL')
-      await exited
-      throw new Error(`the server did not listen: exit code ${child.exitCode}\n${stdout()}${stderr()}`)
-    }
-    await Bun.sleep(5)
-    address = /"address":"([^"]+)"/.exec(stdout())?.[1]
+  const listens = () => {
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error('it has ended')
+    return /"address":"([^"]+)"/.exec(stdout())?.[1]
   }
+  const address = await until('the server listens', listens, { limitMs: START_TIMEOUT_MS }).catch(async (cause) => {
+    child.kill('SIGKILL')
+    await exited
+    throw new Error(`the server did not listen: exit code ${child.exitCode}\n${stdout()}${stderr()}`, { cause })
+  })
   const unix = address.startsWith('unix:') ? address.slice('unix:'.length) : undefined
   const url = unix === undefined ? address : 'http://localhost'
   const kill = async () => {

@@ -13,12 +13,12 @@ export async function until<T>(
   { limitMs = LIMIT_MS, lookMs = LOOK_MS } = {},
 ): Promise<T> {
   const deadlineMs = performance.now() + limitMs
-  for (;;) {
+  do {
     const found = await find()
     if (found !== undefined && found !== false) return found
-    if (performance.now() > deadlineMs) throw new Error(`it never came about that ${name}`)
     await Bun.sleep(lookMs)
-  }
+  } while (performance.now() <= deadlineMs)
+  throw new Error(`it never came about that ${name}`)
 }
 
 /** The exit code of a server that must end by itself. Rejects if the server goes on. */

@@ -54,15 +54,17 @@ export async function runOpenLoop(
   seconds: number,
 ): Promise<readonly StreamResult[]> {
   const command = ['bun', join(import.meta.dir, 'generator.ts')]
-  for (let attempt = 1; ; attempt++) {
+  let fault: ReturnType<typeof faultOf>
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const attempted: Plan = { port, seconds, schedules: schedules.map((schedule) => inAttempt(schedule, attempt)) }
     const text = await workspace.run(LOAD_CORE, [...command, JSON.stringify(attempted)])
     const results: readonly StreamResult[] = JSON.parse(text)
-    const fault = results.map(faultOf).find((found) => found !== undefined)
+    fault = results.map(faultOf).find((found) => found !== undefined)
     if (fault === undefined) return results
-    if (!fault.isOwn || attempt === ATTEMPTS) throw new Error(fault.text)
+    if (!fault.isOwn) break
     say(`${fault.text}: again`)
   }
+  throw new Error(fault?.text)
 }
 
 /** The schedule with the ids of one attempt. The attempts divide the ids of a run. */

@@ -1,10 +1,10 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { checkpoints, KEPT_WAL_BYTES, LONG_WAL_BYTES } from '../../../src/engine/sqlite/checkpoints.ts'
 import type { StoreEvent } from '../../../src/store/database.ts'
 import { makeDatabaseFolder, makeWithWriter, openWithUser, SHM, WAL } from '../../store/sqlite/files.ts'
+import { until } from '../../support/until.ts'
 
 /** The WAL grows less than this from one checkpoint to the next, the last group included. */
 const STEP_BYTES = KEPT_WAL_BYTES
@@ -24,12 +24,14 @@ async function open() {
     walBytes: () => statSync(path + WAL).size,
     /** Creates plants until the condition holds. */
     async createUntil(isDone: () => boolean): Promise<void> {
-      while (!isDone()) {
+      const create = async () => {
+        if (isDone()) return true
         const ids = Array.from({ length: AT_ONCE }, () => BigInt(created++))
         await Promise.all(ids.map((id) => store.createPlant(user, { id, name: NAME })))
-        // As between two requests.
-        await nextTurn()
+        return false
       }
+      // A turn of the event loop as between two requests.
+      await until('there are enough plants', create, { lookMs: 0 })
     },
   }
 }

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { OTHERS_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
 import { fileIdentity } from '../../../src/engine/sqlite/files/file-system.ts'
 import { shareChanges, shareCheckTime } from '../../../src/engine/sqlite/versions.ts'
@@ -9,6 +8,7 @@ import type { Writes } from '../../../src/store/sqlite/writing/writes.ts'
 import { FERN, listIds, newToken } from '../../store/fixtures.ts'
 import { rejectionOf } from '../../store/rejection.ts'
 import { makeDatabase, makeDatabaseFolder, openForTest, openWithUser } from '../../store/sqlite/files.ts'
+import { until } from '../../support/until.ts'
 import { ENDS, watchThreads } from './threads.ts'
 
 /** More writes than fit in a group. */
@@ -83,7 +83,7 @@ test('a thread that ends after an answer fails the store, and the answer holds',
 
   await store.createPlant(user, { id: 2n, name: 'Ivy' })
   threads.end(ENDS['meets an error that nobody catches'] ?? (() => {}))
-  while (failures.length === 0) await nextTurn()
+  await until('the end is told', () => failures.length > 0)
 
   expect(threads.hasEnded()).toBe(true)
   const late = store.createPlant(user, { id: 3n, name: 'Moss' })
@@ -131,11 +131,12 @@ test.skipIf(process.platform !== 'linux')(
       const creating = store.createPlant(user, { id, name: 'Ivy' }).finally(() => {
         isAnswered = true
       })
-      while (!isAnswered) {
+      const look = () => {
         const untilMs = performance.now() + LOOK_MS
         while (performance.now() < untilMs) store.plantsVersion(user)
-        await nextTurn()
+        return isAnswered
       }
+      await until('the create is answered', look, { lookMs: 0 })
       await creating
       if (before !== undefined && store.plantsVersion(user) === before) late.push(id)
     }

@@ -73,14 +73,15 @@ const takeAllConnections: Outage = async ({ url }, { service }) => {
       })
       taken.push(holding.catch(() => resolve(false)))
     })
+  const takeAll = () => until('all connections are taken', async () => !(await takeOne()), { lookMs: 0 })
   process.kill(service.pid, 'SIGSTOP')
   try {
     await administer(url, async (sql) => {
       await sql`select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'plantstore'`
-      while (await takeOne());
+      await takeAll()
     })
     // The connection that has ended the others is free now.
-    while (await takeOne());
+    await takeAll()
   } finally {
     process.kill(service.pid, 'SIGCONT')
   }

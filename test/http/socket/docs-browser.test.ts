@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
 import { IS_LONG } from '../../support/long.ts'
 import { lacks } from '../../support/requirement.ts'
+import { until } from '../../support/until.ts'
 import { BROWSER_TIMEOUT_MS, CHROMIUM, sharedBrowser } from '../support/browser.ts'
 import { type Service, startService } from '../support/service.ts'
 import { SOCKET_TRANSPORTS } from '../support/transports.ts'
@@ -34,10 +35,12 @@ const PICTURES = process.env.DOCS_PICTURES
 
 /** Scrolls until a part of the page is there: the page draws its lower parts when they are scrolled to. */
 async function scrolledTo(page: Page, part: Locator): Promise<Locator> {
-  while ((await part.count()) === 0) {
+  const scroll = async () => {
+    if ((await part.count()) > 0) return true
     await page.mouse.wheel(0, 300)
-    await page.waitForTimeout(50)
+    return false
   }
+  await until('the page has drawn the part', scroll, { lookMs: 50 })
   await part.scrollIntoViewIfNeeded()
   return part
 }

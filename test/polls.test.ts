@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'bun:test'
+import { Glob } from 'bun'
+import { pollsIn } from './support/polls.ts'
+
+/** Every form in which a test can look again and again without a limit. */
+const POLLS = [
+  'while (!isDone()) await Bun.sleep(5)',
+  'while (!isDone()) {\n  await Bun.sleep(5)\n}',
+  'while (!(await isDone()));',
+  'while ((await statusOf(server)) === 503);',
+  'while ((await statusOf(server)) === 503) looks++',
+  'while (lines.length === 0) await nextTurn()',
+  'while (lines.length < 3) await nextTurn()',
+  'while (!isOver) await Bun.sleep(5)',
+  'while (!isDone()) Bun.sleepSync(5)',
+  'while (!isDone()) {}',
+  'while (true) {\n  if (await isDone()) break\n}',
+  'while (isBusy || looks++ < 9) await Bun.sleep(5)',
+  'let isSeen = false\nwhile (!isSeen) {\n  isSeen = await isDone()\n}',
+  'do {\n  await Bun.sleep(5)\n} while (!isDone())',
+  'do await look()\nwhile (seen === before)',
+  'for (;;) {\n  if (isDone()) break\n  await Bun.sleep(5)\n}',
+  'for (let looks = 0; ; looks++) {\n  if (await isDone()) break\n}',
+  'for (; !isDone(); ) await Bun.sleep(5)',
+  'for (let now = await look(); now !== 3; now = await look()) {}',
+  'for await (const _ of setInterval(5)) if (isDone()) break',
+  'const timer = setInterval(() => isDone() && clearInterval(timer), 5)',
+  'await new Promise((resolve) => setInterval(() => isDone() && resolve(), 5))',
+  'const look = () => (isDone() ? resolve() : setTimeout(look, 5))',
+  'const look = async () => {\n  if (isDone()) return\n  await Bun.sleep(5)\n  await look()\n}',
+  'async function look() {\n  await Bun.sleep(5)\n  return isDone() || look()\n}',
+]
+
+/** What ends by itself, or goes on to something else, or works until it is told to end. */
+const OTHERS = [
+  "await until('it is done', isDone)",
+  'for (let id = 0; id < 9; id++) await create(id)',
+  'while (created < 9 && (await create()) === 200) created++',
+  'while (names.length < 9) names.push(await create())',
+  'while (performance.now() < endMs) await create()',
+  'while (performance.now() - startMs < 5);',
+  'for (let row = rows.shift(); row !== undefined; row = rows.shift()) await ask(row)',
+  'for (let query = first; query !== undefined; ) query = nextOf(await list(query))',
+  'while (!isOver) {\n  await create()\n  await Bun.sleep(1)\n}',
+  'const timer = setInterval(() => samples.push(sample()), 5)',
+  'for await (const part of stream) text += part',
+]
+
+describe('a poll without a limit', () => {
+  test.each(POLLS)('is found: %j', (text) => expect(pollsIn(text)).toHaveLength(1))
+  test.each(OTHERS)('is not: %j', (text) => expect(pollsIn(text)).toEqual([]))
+})
+
+test.each([
+  ['tests', '**/*.ts', pollsIn],
+  ['transcripts', '**/*.{txt,sh}', (text: string) => text.match(/.*\b(?:until|while)\b.*\bdo\b.*\bsleep\b.*/g) ?? []],
+] as const)('%s wait for a condition with `until`, which has a name and a limit', async (_, pattern, find) => {
+  const files = [...new Glob(pattern).scanSync(import.meta.dir)].sort()
+  const found = files.map(async (file) => {
+    const polls = find(await Bun.file(`${import.meta.dir}/${file}`).text())
+    return polls.map((poll) => `${file}:${poll}`)
+  })
+
+  expect((await Promise.all(found)).flat()).toEqual([])
+})
