@@ -35,7 +35,7 @@ async function fetchArchive(): Promise<string> {
 const isMissing = lacks(...['java', 'mvn', 'unzip', 'curl'].map(program))
 
 testLong.skipIf(isMissing)(
-  'a server accepts the tokens of Keycloak, set up as docs/how-to/identity-provider.md says',
+  'a server accepts the tokens of Keycloak, set up as docs/how-to/accept-provider-tokens.md says',
   async () => {
     const archive = await fetchArchive()
     using folder = makeFolder()
