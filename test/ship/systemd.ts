@@ -1,5 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { blockAfter } from '../support/docs.ts'
+import { EXECUTABLE } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import type { Requirement } from '../support/requirement.ts'
 import { until } from '../support/until.ts'
@@ -102,6 +104,15 @@ export async function bootSystemd(root = '/') {
     },
     [Symbol.asyncDispose]: dispose,
   }
+}
+
+/** Installs the executable by the commands of the documentation. Resolves to the first token. */
+export async function installByHand(systemd: Awaited<ReturnType<typeof bootSystemd>>): Promise<string> {
+  await systemd.run(['cp', '-r', `${PROJECT_INSIDE}/contrib`, '/tmp'])
+  await systemd.run(['cp', (EXECUTABLE || 'none').replace(PROJECT, PROJECT_INSIDE), '/tmp/plantstore'])
+  const commands = await blockAfter('commands of: plantstore.service')
+  // The last command need not wait for the service, because it makes the database if that does not exist.
+  return (await systemd.run(['/bin/sh', '-euc', `cd /tmp\n${commands}`])).trim().split('\n').at(-1) ?? ''
 }
 
 /** The one child of `unshare`; an empty string until it has started. */

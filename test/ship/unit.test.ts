@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { blockAfter, pathOfPage, readPage } from '../support/docs.ts'
-import { EXECUTABLE } from '../support/executable.ts'
 import { lacks } from '../support/requirement.ts'
 import { until } from '../support/until.ts'
-import { PROJECT, runIn } from './run.ts'
-import { bootSystemd, PROJECT_INSIDE, SYSTEMD } from './systemd.ts'
+import { runIn } from './run.ts'
+import { bootSystemd, installByHand, SYSTEMD } from './systemd.ts'
 
 const ETC = '/etc/systemd/system'
 const UNIT = 'plantstore.service'
@@ -33,13 +32,9 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit', () => {
 
   beforeAll(async () => {
     systemd = await bootSystemd()
-    await systemd.run(['cp', '-r', `${PROJECT_INSIDE}/contrib`, '/tmp'])
-    await systemd.run(['cp', (EXECUTABLE || 'none').replace(PROJECT, PROJECT_INSIDE), '/tmp/plantstore'])
     await systemd.run(['mkdir', SETTINGS])
     await systemd.write(`${SETTINGS}/metrics.conf`, `[Service]\nEnvironment=PLANTSTORE_METRICS_LISTEN=${METRICS}\n`)
-    const commands = await blockAfter(`commands of: ${UNIT}`)
-    // The last command need not wait for the service, because it makes the database if that does not exist.
-    token = (await systemd.run(['/bin/sh', '-euc', `cd /tmp\n${commands}`])).trim().split('\n').at(-1) ?? ''
+    token = await installByHand(systemd)
   }, BOOT_TIMEOUT_MS)
   afterAll(() => systemd?.[Symbol.asyncDispose]())
 
