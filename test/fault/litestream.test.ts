@@ -51,6 +51,12 @@ testRounds(
       expect(await server.end()).toBe(0)
       db.check()
       history.check(restored)
+      litestream.kill('SIGTERM')
+      await litestream.exited
+      expect(await runPlantstore(['restore', restored, '--force', '--database', database])).toMatchObject({
+        exitCode: 0,
+      })
+      history.check(database)
     } finally {
       litestream.kill('SIGTERM')
       await litestream.exited

@@ -62,15 +62,23 @@ export PLANTSTORE_DATABASE="$PWD/plantstore.db"
 `
 /** The files that commands read, each with the command that makes it. */
 const READ_FILES: readonly (readonly [RegExp, string])[] = [
-  [/\b(?:restore|chown 65532) (plants\.db|moved\.db)/, 'plantstore backup'],
+  [/\b(?:restore|chown 65532) (plants\.db|restored\.db)/, 'plantstore backup'],
   [/\brestore (\/var\/backups\/\S+)/, 'plantstore backup'],
   [/\b(?:import|wc -l) (plants\.jsonl)/, 'plantstore export >'],
   [/\bfind (\/var\/backups\/\S+)/, 'plantstore backup --dir'],
   [/\bexport PLANTSTORE_DATABASE=(\/\S+)/, 'plantstore backup'],
+  [/^set -a; \. \.\/(plantstore\.env)/m, 'printf "PLANTSTORE_LISTEN=127.0.0.1:3001\\n" >'],
 ]
 const RUNNING = 'plantstore serve\n'
+const RUNNING_TLS = 'plantstore serve --tls-cert fullchain.pem --tls-key privkey.pem\n'
 /** What is true after commands that would also succeed without an effect. */
-const EFFECTS: readonly (readonly [RegExp, string])[] = [[/\bmv tokens\.new tokens$/m, 'cmp kept-tokens tokens']]
+const EFFECTS: readonly (readonly [RegExp, string])[] = [
+  [/\bmv tokens\.new tokens$/m, 'cmp kept-tokens tokens'],
+  [
+    /\brestore plants\.db --force --database \/var/,
+    'plantstore export --database /var/lib/plantstore/plantstore.db | grep Monstera',
+  ],
+]
 
 /** How commands name a PostgreSQL database. A file has no quotes around its variable. */
 const POSTGRES = '"$PLANTSTORE_DATABASE"'
@@ -100,7 +108,7 @@ async function runCommands(commands: readonly string[], isTutorial: boolean) {
     renameSync(certPath, join(folder.path, 'fullchain.pem'))
     renameSync(keyPath, join(folder.path, 'privkey.pem'))
   }
-  const needsServer = /\bcurl\b|healthcheck/.test(commands.join()) && !commands.some((each) => /\bserve\b/.test(each))
+  const needsServer = /\bcurl\b|healthcheck|s_client/.test(text) && !commands.some((each) => /\bserve\b/.test(each))
   const script = [
     PRELUDE,
     isTutorial ? '' : FAILING_CURL + STORE,
@@ -109,7 +117,7 @@ async function runCommands(commands: readonly string[], isTutorial: boolean) {
       return path === undefined || isTutorial ? [] : `${make} ${path} 2> /dev/null\n`
     }),
     usesPostgres ? makePostgres(text) : '',
-    !isTutorial && needsServer ? RUNNING : '',
+    !isTutorial && needsServer ? (text.includes('s_client') ? RUNNING_TLS : RUNNING) : '',
     ...commands.map((command) => `${command}\n`),
     ...EFFECTS.flatMap(([command, check]) => (command.test(text) ? [`${check}\n`] : [])),
   ].join('')
@@ -158,6 +166,18 @@ describe.skipIf(isMissing)('the commands of the documentation', () => {
     expect(shown.length).toBeGreaterThan(0)
     expect(shown.filter((line) => !stdout.includes(line))).toEqual([])
   })
+})
+
+test('no how-to restores into a file of the working directory, unless it is a drill', () => {
+  const restores = ALL_BLOCKS.filter(({ page }) => !TUTORIALS.includes(page)).flatMap(({ page, line, commands }) =>
+    commands.flatMap((command) => {
+      const [, database = ''] = /\bplantstore restore .*--database (\S+)/.exec(command) ?? []
+      return database === '' ? [] : [{ at: `${page}:${line}`, database }]
+    }),
+  )
+
+  expect(restores.length).toBeGreaterThan(3)
+  expect(restores.filter(({ database }) => !/^(?:\/\S+|drill\.db)$/.test(database))).toEqual([])
 })
 
 test('each reason why a command is not run has a command', () => {
