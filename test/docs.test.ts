@@ -3,10 +3,12 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Glob } from 'bun'
 import GithubSlugger from 'github-slugger'
+import { pageNames } from '../docs/site/pages.ts'
 import packageJson from '../package.json'
 import { EXIT, exitCodeOf } from '../src/cli/io.ts'
 import { OPTIONS } from '../src/config.ts'
 import { ERRORS } from '../src/http/answers.ts'
+import { QUESTIONS } from './ship/site-questions.ts'
 import { leafCommands, nameOf } from './support/commands.ts'
 import {
   GENERATED_FILES,
@@ -64,6 +66,18 @@ describe('the documentation', () => {
     )
 
     expect(broken).toEqual([])
+  })
+
+  test('has the heading of each question that the search of the site is tried with', () => {
+    const pages = new Map([...pageNames()].map(([page, name]) => [name.replace('.md', ''), page]))
+    const gone = QUESTIONS.filter(([, answer]) => {
+      const [name = '', anchor = ''] = answer.split('#')
+      const page = pages.get(name)
+      return page === undefined ? !name.startsWith('errors/') : !anchorsOf(page).includes(anchor)
+    })
+
+    expect(QUESTIONS.length).toBeGreaterThan(30)
+    expect(gone).toEqual([])
   })
 
   test('has every page that a message names', async () => {

@@ -7,7 +7,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { dirname, join, resolve } from 'node:path'
 import { Glob } from 'bun'
 import { openApiDocument } from '../../src/http/docs/document.ts'
-import { errorPages, forSite, PROJECT, pageNames, pictures, sidebar } from './pages.ts'
+import { errorPages, forSite, listForPrograms, PROJECT, pageNames, pictures, sidebar } from './pages.ts'
 
 const HERE = import.meta.dir
 const WORK = join(PROJECT, 'dist/site')
@@ -23,6 +23,7 @@ const versions = SITE_VERSIONS?.split(',') ?? ['main', ...tags]
 await prepare()
 await run(['bun', 'install', '--frozen-lockfile'], WORK)
 await run(['bun', 'run', 'vitepress', 'build', 'pages', '--outDir', HTML], WORK)
+writeMarkdown()
 for (const tag of tags) await buildTag(tag)
 const broken = brokenLinks()
 if (broken.length > 0) throw new Error(`links lead nowhere:\n${broken.join('\n')}`)
@@ -57,6 +58,15 @@ async function prepare(): Promise<void> {
   const settings = { base, repository, ref, versions, origins, sidebar: sidebar(read('docs/README.md')) }
   write('.vitepress/settings.json', JSON.stringify(settings))
   for (const file of ['package.json', 'bun.lock']) cpSync(join(HERE, file), join(WORK, file))
+}
+
+/** Writes the Markdown of each page beside its HTML, and `llms.txt`, which lists all pages for programs that read Markdown. */
+function writeMarkdown(): void {
+  // Links have the base before them in HTML alone.
+  const withBase = (text: string): string => text.replaceAll('](/', `](${base}`)
+  const read = (page: string): string => withBase(readFileSync(join(SOURCE, page), 'utf8'))
+  for (const page of new Glob('**/*.md').scanSync(SOURCE)) writeFileSync(join(HTML, page), read(page))
+  writeFileSync(join(HTML, 'llms.txt'), withBase(listForPrograms(readFileSync(join(SOURCE, 'pages.md'), 'utf8'))))
 }
 
 /**

@@ -1,5 +1,6 @@
 import { dirname, join, relative, resolve } from 'node:path'
 import { Glob } from 'bun'
+import packageJson from '../../package.json'
 import { ERRORS, statusOf } from '../../src/http/answers.ts'
 
 /** The folder of the repository. */
@@ -75,6 +76,13 @@ export function sidebar(list: string): readonly Group[] {
     return { text, items }
   })
 }
+
+/** `llms.txt` of https://llmstxt.org: what this is, and the list of all pages, which is that of docs/README.md. */
+export const listForPrograms = (list: string): string => `# Plant Store
+
+> ${packageJson.description}. Start with the [overview](/index.md). The API is in the [OpenAPI document](/openapi.json).
+
+${list.slice(list.indexOf('## '))}`
 
 const TROUBLESHOOTING = 'docs/how-to/troubleshoot.md'
 

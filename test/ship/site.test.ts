@@ -10,6 +10,7 @@ import { lacks } from '../support/requirement.ts'
 import { until } from '../support/until.ts'
 import { copyProject } from './project-copy.ts'
 import { PROJECT, runIn, runWell } from './run.ts'
+import { QUESTIONS } from './site-questions.ts'
 
 const REPOSITORY = 'https://forge.example.org/plantstore'
 const BASE = '/plantstore/'
@@ -72,6 +73,8 @@ const build = (project: string, ...args: readonly string[]) =>
     project,
   )
 
+const RESULTS = '.VPLocalSearchBox .result'
+
 /** Opens the search, types a text, and returns the titles of what is found. */
 async function searchFor(page: Page, text: string): Promise<readonly string[]> {
   // The key does nothing before the script of the page has run.
@@ -79,9 +82,12 @@ async function searchFor(page: Page, text: string): Promise<readonly string[]> {
     await page.keyboard.press('Control+k')
     return page.getByRole('searchbox').isVisible()
   })
+  // Otherwise the results of the search before could be taken for those of this one.
+  await page.getByRole('searchbox').fill('')
+  await page.locator(RESULTS).first().waitFor({ state: 'detached' })
   await page.getByRole('searchbox').fill(text)
-  await page.locator('.VPLocalSearchBox .result, .VPLocalSearchBox .no-results').first().waitFor()
-  return page.locator('.VPLocalSearchBox .result').allTextContents()
+  await page.locator(`${RESULTS}, .VPLocalSearchBox .no-results`).first().waitFor()
+  return page.locator(RESULTS).allTextContents()
 }
 
 describe.skipIf(!IS_LONG || lacks(CHROMIUM))('the site', () => {
@@ -138,7 +144,7 @@ describe.skipIf(!IS_LONG || lacks(CHROMIUM))('the site', () => {
     const versions = await menu.getByRole('link').allTextContents()
     await goTo('v0.2.0', 'v0.2.0/')
     const found = await searchFor(page, 'quokka')
-    await page.locator('.VPLocalSearchBox .result').first().click()
+    await page.locator(RESULTS).first().click()
     await page.waitForURL(`${url}v0.2.0/tutorial.html**`)
     // The address changes before the page does.
     await page
@@ -156,6 +162,36 @@ describe.skipIf(!IS_LONG || lacks(CHROMIUM))('the site', () => {
     expect(api).toBe(`${BASE}v0.2.0/openapi.html`)
     expect(await searchFor(page, 'quokka')).toEqual([])
     expect(errors).toEqual([])
+  })
+
+  testSite('answers each question by the first or second hit of its search', WIDE, async ({ page, url, origin }) => {
+    await page.goto(`${url}tutorial.html`)
+    const missed: string[] = []
+    for (const [question, answer] of QUESTIONS) {
+      await searchFor(page, question)
+      const links = await page.locator(RESULTS).evaluateAll((hits) => hits.map((hit) => hit.getAttribute('href') ?? ''))
+      const found = links.slice(0, 2).map((link) => new URL(link, origin).href.replace(url, '').replace('.html', ''))
+      if (!found.includes(answer)) missed.push(`${question}: ${found.join(', ')} instead of ${answer}`)
+    }
+
+    expect(missed).toEqual([])
+  })
+
+  testSite('has each page as Markdown, which llms.txt lists for agents', WIDE, async ({ url, origin }) => {
+    const read = async (path: string) => {
+      const response = await fetch(new URL(path, origin))
+      return response.ok ? response.text() : ''
+    }
+    const list = await read(`${url}llms.txt`)
+    const links = [...list.matchAll(/\]\(([^)#]+\.\w+)[^)]*\)/g)].map(([, link = '']) => link)
+    const files = await Promise.all(links.map(read))
+    const listed = links.map((link) => link.replace(BASE, ''))
+    const guides = [...pageNames().values()].filter((name) => /^(?:how-to|reference|explanation)\//.test(name))
+
+    expect(list).toStartWith('# Plant Store\n\n> ')
+    expect(links.filter((_, index) => files[index] === '')).toEqual([])
+    expect(guides.filter((name) => !listed.includes(name))).toEqual([])
+    expect(await read(`${url}how-to/tokens.md`)).toContain(`](${BASE}how-to/import-tokens.md)`)
   })
 
   for (const screen of SCREENS) {
@@ -188,7 +224,7 @@ describe.skipIf(!IS_LONG || lacks(CHROMIUM))('the site', () => {
     async ({ page, url }) => {
       await page.goto(`${url}tutorial.html`)
       await searchFor(page, 'You have a plant with this id already')
-      await page.locator('.VPLocalSearchBox .result').first().click()
+      await page.locator(RESULTS).first().click()
       await page.getByRole('heading', { name: 'Error 40901' }).waitFor()
       const source = await page.getByRole('link', { name: 'Edit this page' }).getAttribute('href')
       await page.locator('.vp-doc button.copy').first().click()

@@ -82,5 +82,7 @@ export default defineConfig({
       },
     }),
   },
+  transformHead: ({ page }) =>
+    origins[page] === undefined ? [] : [['link', { rel: 'alternate', type: 'text/markdown', href: `${base}${page}` }]],
   transformPageData: (page) => ({ filePath: origins[page.relativePath] ?? page.relativePath }),
 })
