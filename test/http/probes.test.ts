@@ -1,5 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
+import { STORE_DEADLINES } from '../../src/store/database.ts'
 import { startService } from './support/service.ts'
 import { IN_PROCESS, type Transport } from './support/transports.ts'
 
@@ -11,6 +12,7 @@ async function startWithClock(
   const clock = { nowMs: 5000 }
   const checks = { count: 0 }
   const service = await startService(transport, {
+    storeDeadlines: STORE_DEADLINES,
     app: { ...lifecycle, nowMs: () => clock.nowMs },
     overrideStore: ({ checkReady }) => ({
       checkReady() {

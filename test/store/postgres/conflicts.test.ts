@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { PlantCondition, Store } from '../../../src/domain/store.ts'
 import type { UserId } from '../../../src/domain/token.ts'
+import { STORE_DEADLINES } from '../../../src/store/database.ts'
 import { POSTGRES_SERVER, runUncommitted, untilWaiting } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
 import { createUser, listAll, listIds, newToken, outcomesOf } from '../fixtures.ts'
@@ -35,7 +36,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('a PostgreSQL database that refuses writ
   })
 
   test('because of lasting conflicts makes them fail with store_busy, and stores nothing later', async () => {
-    await using opened = await openDatabase()
+    await using opened = await openDatabase({ deadlines: STORE_DEADLINES })
     const { store, user } = opened
     await opened.run(refuseFirst('plants', '40001', 1_000_000))
 

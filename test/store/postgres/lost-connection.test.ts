@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { PlantCondition } from '../../../src/domain/store.ts'
+import { type OpenOptions, STORE_DEADLINES } from '../../../src/store/database.ts'
 import { POSTGRES_SERVER, runScript, serverUrl } from '../../support/postgres.ts'
 import { startPostgresProxy } from '../../support/postgres-proxy.ts'
 import { lacks } from '../../support/requirement.ts'
@@ -96,7 +97,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('if the connection is lost before the se
   })
 
   test('and again before a new writer opens, the late statement finds its writer closed', async () => {
-    await using opened = await openBehindProxy()
+    await using opened = await openBehindProxy({ deadlines: STORE_DEADLINES })
     const { store, user, proxy } = opened
     let isCut = false
     let openings = 0
@@ -155,10 +156,10 @@ describe.skipIf(lacks(POSTGRES_SERVER))('if the ledger has changed when the conn
 })
 
 /** A store behind a proxy. Its writers have their rows, and its statements are prepared. */
-async function openBehindProxy() {
+async function openBehindProxy(options: Pick<OpenOptions, 'deadlines'> = {}) {
   const proxy = startPostgresProxy(await serverUrl())
   const { decide, release } = proxy
-  const opened = await openDatabase({ by: proxy.by })
+  const opened = await openDatabase({ by: proxy.by, ...options })
   await opened.store.createPlant(opened.user, { id: 0n, name: 'Fern' })
   await opened.store.deletePlant(opened.user, 0n)
   return {

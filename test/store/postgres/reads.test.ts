@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Store } from '../../../src/domain/store.ts'
+import { STORE_DEADLINES } from '../../../src/store/database.ts'
 import { READS_MAX } from '../../../src/store/postgres/connections.ts'
 import { lockTables, POSTGRES_SERVER, runScript, untilWaiting } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
@@ -20,7 +21,7 @@ const MEASURE = 'create function pg_catalog.pg_total_relation_size(regclass) ret
 
 describe.skipIf(lacks(POSTGRES_SERVER))('reads of a PostgreSQL store', () => {
   test('of whole tables may take longer than those of requests, which are refused after their timeout', async () => {
-    await using opened = await openDatabase()
+    await using opened = await openDatabase({ deadlines: STORE_DEADLINES })
     const { store, url, user, open } = opened
     const expected = await Promise.all(LONG_READS.map((read) => read(store)))
     // A store of a command has one connection for reads.
