@@ -11,6 +11,7 @@ import { packagesWith } from './package-files.ts'
 import { makeDebianRoot } from './package-root.ts'
 import { runnerFor, runnerOf, TARGETS } from './release.ts'
 import { PROJECT, runIn, runWell } from './run.ts'
+import { bootSystemd, SYSTEMD } from './systemd.ts'
 
 const PACK_TIMEOUT_MS = 120_000
 const VERSION = `${manifest.version}-1`
@@ -86,6 +87,30 @@ Depends: libc6 (>= 2.17), systemd | systemd-standalone-sysusers | systemd-sysuse
     expect(await query('--configfiles')).toBe('/etc/plantstore/plantstore.env\n')
     expect(await query('--requires')).toContain('glibc >= 2.17\n')
   })
+
+  test.skipIf(!IS_LONG || lacks(SYSTEMD, program('ucf'))).each([
+    ['deb', ['dpkg', '--force-unsafe-io', '--install']],
+    ['rpm', ['rpm', '--upgrade', '--nodeps', '--replacepkgs']],
+  ] as const)(
+    'let root and the service read the settings, and nobody else, also after an upgrade: %s',
+    async (kind, install) => {
+      await using machine = await bootSystemd()
+      const shell = (script: string) => machine.tryRun(['/bin/sh', '-euc', script])
+      const settings = '/etc/plantstore/plantstore.env'
+      const facts = () => machine.run(['stat', '--format=%U %G %a', settings])
+      await machine.run([...install, packages.inside[kind]])
+      const installed = await facts()
+      const created = await shell('runuser -u plantstore -- plantstore token create --user me')
+      const refused = await shell(`chown nobody:root ${settings} && chmod 606 ${settings} && plantstore status`)
+      await machine.run([...install, packages.inside[kind]])
+
+      expect([installed, await facts()]).toEqual(Array(2).fill('root plantstore 640\n'))
+      expect([created.exitCode, refused.exitCode]).toEqual([0, 2])
+      expect((await shell('plantstore status')).stdout).toMatch(/^tokens +1$/m)
+      expect((await shell('runuser -u nobody -- plantstore status')).exitCode).toBe(2)
+    },
+    PACK_TIMEOUT_MS,
+  )
 })
 
 /** rpmlint unpacks the absolute paths of the package onto the machine, so its machine is read-only but for a temporary folder. */

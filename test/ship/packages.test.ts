@@ -186,6 +186,7 @@ async function use(machine: Machine, token: string) {
   await machine.run(['systemctl', 'start', 'plantstore-backup.service'])
   const used = await kept(machine)
   expect(used.backups).toHaveLength(1)
+  expect(used.mode).toBe('root plantstore 640\n')
   return used
 }
 
@@ -194,7 +195,7 @@ async function kept(machine: Machine, settings = SETTINGS) {
   const [backups, text, mode] = await Promise.all([
     machine.run(['ls', BACKUPS]),
     machine.shell(`cat ${settings} 2> /dev/null || true`),
-    machine.shell(`stat -c '%U %a' ${settings} 2> /dev/null || true`),
+    machine.shell(`stat -c '%U %G %a' ${settings} 2> /dev/null || true`),
   ])
   return { backups: backups.trim().split('\n'), settings: text, mode }
 }

@@ -11,12 +11,14 @@ systemd-tmpfiles ${DPKG_ROOT:+--root="$DPKG_ROOT"} --create plantstore.conf || t
 
 if [ "$1" = configure ]; then
   settings=/etc/plantstore/plantstore.env
-  had=$(ls $settings 2> /dev/null || true)
   # Settings that somebody has changed stay as they are, and the new file is put beside them.
   UCF_FORCE_CONFFOLD=1 ucf /usr/share/plantstore/plantstore.env $settings
   ucfr plantstore $settings
-  # They may hold the password of a database.
-  [ -n "$had" ] || chmod 640 $settings
+  # They may hold the password of a database. Commands believe them only if root alone can change them.
+  if [ -e $settings ]; then
+    chown root:plantstore $settings
+    chmod 640 $settings
+  fi
 fi
 
 for unit in plantstore.service plantstore-backup.timer; do
