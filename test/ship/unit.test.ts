@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import manifest from '../../package.json'
 import { blockAfter, pathOfPage, readPage } from '../support/docs.ts'
 import { lacks } from '../support/requirement.ts'
 import { until } from '../support/until.ts'
@@ -186,6 +187,24 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit', () => {
     expect(withoutUnit.map(({ exitCode }) => exitCode)).toEqual(commands.map(() => 0))
     expect(Object.keys(ATTEMPTS).filter((_, index) => exitCodes[index] === '0')).toEqual([])
     expect(exitCodes).toHaveLength(commands.length)
+  })
+
+  test.each([UNIT, `${BACKUP}.service`])('runs no other code by a variable of its settings: %s', async (unit) => {
+    const variables = [
+      'BUN_OPTIONS=--preload=/opt/other.js',
+      'BUN_INSPECT=unix:/run/a',
+      'BUN_INSPECT_CONNECT_TO=/run/b',
+      'BUN_BE_BUN=1',
+    ]
+    await systemd.write('/opt/other.js', 'console.log("other code")')
+    await systemd.run(['mkdir', '-p', '/etc/plantstore'])
+    await systemd.write('/etc/plantstore/plantstore.env', `TZ=UTC\n${variables.join('\n')}\n`)
+    const withoutUnit = await systemd.run(['env', `${variables[0]}`, 'plantstore', '--version'])
+    const names = (await runAsUnit(unit, 'env')).matchAll(/^(TZ|BUN_\w+)=/gm)
+
+    expect(withoutUnit).toContain('other code')
+    expect(Array.from(names, ([, name]) => name)).toEqual(['TZ'])
+    expect(await runAsUnit(unit, 'plantstore --version')).toBe(`${manifest.version}\n`)
   })
 
   test('is uninstalled by the commands of the documentation, which keep the database', async () => {
