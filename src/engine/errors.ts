@@ -1,5 +1,5 @@
 /** An action that only the product can name. Its words continue a message, which therefore ends without a period. */
-export type Remedy = 'restore' | 'undo' | 'back up' | 'dump'
+export type Remedy = 'restore' | 'check' | 'undo' | 'back up' | 'dump'
 
 interface EngineErrorOptions {
   /** A sentence for the operator. Left out if the kind says everything. */

@@ -3,11 +3,12 @@ import { EngineError, type Remedy } from '../engine/errors.ts'
 
 /** How to replace a damaged database file. SQLite would replay the WAL of the old database into the restored one. */
 export const RESTORE =
-  'End the server, move the database with the -wal and -shm files beside it away, then run plantstore restore: see docs/how-to/backup-restore.md.'
+  'End the server, move the database with the -wal and -shm files beside it away, then run plantstore restore: see docs/how-to/troubleshoot.md.'
 
 /** How the messages of the engine end, because it knows none of our commands. */
 const REMEDIES: Readonly<Record<Remedy, string>> = {
   restore: `. ${RESTORE}`,
+  check: ': run plantstore check, which lets it start again if nothing is damaged: see docs/how-to/troubleshoot.md.',
   undo: '. Undo that, or move the database with the -wal and -shm files beside it away and run plantstore restore: see docs/how-to/backup-restore.md.',
   'back up': ' by plantstore backup.',
   dump: ': see docs/how-to/troubleshoot.md to dump it.',

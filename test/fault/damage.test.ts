@@ -1,16 +1,30 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { readFileSync, statSync } from 'node:fs'
-import { overwrite } from '../store/sqlite/files.ts'
-import { runPlantstore } from '../support/executable.ts'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { damageTable, overwrite } from '../store/sqlite/files.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { type Random, randomNumbers } from '../support/random.ts'
 import { lacks } from '../support/requirement.ts'
+import { RESTRICTED, SETPRIV } from '../support/restricted.ts'
 import { injectFault, STRACE } from '../support/strace.ts'
 import { until } from '../support/until.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
-import { SYNCS } from './system-calls.ts'
-import { expectFailure, makeTestDatabase } from './test-database.ts'
+import { fatalReasons, logLines } from './server-log.ts'
+import { SYNCS, traceCalls } from './system-calls.ts'
+import { expectFailure, makeTestDatabase, QUIET, restart } from './test-database.ts'
 
 /** Successes before the damage: enough that the plants fill many pages, and a random number of further ones. */
 const BEFORE_MIN = 1500
@@ -18,6 +32,11 @@ const MORE_MAX = 1500
 const PAGE_BYTES = 4096
 /** The first byte of a leaf page (https://sqlite.org/fileformat.html#b_tree_pages). */
 const LEAF = 0x0a
+
+/** The name of the mark after that of the database. */
+const MARK = '-damage-found'
+/** The user with the fewest rights on most systems. */
+const NOBODY = 65534
 
 const MESSAGE = 'The store has failed, nothing was and nothing will be stored: try again later.'
 
@@ -91,12 +110,14 @@ async function damageUnderLoad({ isOne, changesPercent, isListed }: DamagedPage,
   db.check()
 }
 
+const hasAddedPlants = (page: Buffer): boolean => page[0] === LEAF && page.includes('Monstera 200evergreen')
+
 test.skipIf(lacks(STRACE))('a damaged page ends the server within a second, also while a sync hangs', async () => {
   using db = await makeTestDatabase()
   const { database, token } = db
   addPlants(database, BEFORE_MIN)
   await using server = await db.serve()
-  damagePage(database, (page) => page[0] === LEAF && page.includes('Monstera 200evergreen'), randomNumbers(1))
+  damagePage(database, hasAddedPlants, randomNumbers(1))
   await using fault = await injectFault(server.pid, SYNCS, 'delay_enter=20s')
   const body = { id: BEFORE_MIN + 1, name: 'Fern' }
   void server.request('POST', '/plants', { token, body }).catch(() => undefined)
@@ -110,6 +131,116 @@ test.skipIf(lacks(STRACE))('a damaged page ends the server within a second, also
 
   expect([listed.status, await server.ended()]).toEqual([503, 3])
   expect(exitMs).toBeLessThan(END_LIMIT_MS + SLACK_MS)
+})
+
+describe('the mark of a damaged database', () => {
+  test(
+    'is left by the first server that lists the page, and refuses all others until restore --force',
+    async () => {
+      using db = await makeTestDatabase()
+      const { database, token } = db
+      addPlants(database, BEFORE_MIN)
+      const backup = join(db.folder, 'backup')
+      expect(await runPlantstore(['backup', backup, '--database', database])).toMatchObject({ exitCode: 0 })
+      damagePage(database, hasAddedPlants, randomNumbers(1))
+      // The mark is beside the file, and not beside a link to it.
+      using elsewhere = makeFolder()
+      const link = join(elsewhere.path, 'link.db')
+      symlinkSync(database, link)
+
+      await using first = await serve(link, QUIET)
+      const listed = await first.request('GET', '/plants?limit=2147483647', { token })
+
+      expect([listed.status, await first.ended(), statSync(database + MARK).size]).toEqual([503, 3, 0])
+      expect(readdirSync(elsewhere.path)).toEqual(['link.db'])
+      for (let start = 0; start < 5; start++) {
+        const text = await db.serve().then(String, ({ message }: Error) => message)
+        expect(text).toMatch(
+          /exit code 3\nplantstore: The database .* is damaged: .* see docs\/how-to\/troubleshoot\.md\.\n$/,
+        )
+      }
+      const restored = await runPlantstore(['restore', backup, '--force', '--database', database])
+      expect([restored.exitCode, existsSync(database + MARK)]).toEqual([0, false])
+      await using last = await restart(database)
+      expect(await (await last.request('GET', '/plants', { token })).json()).toHaveLength(BEFORE_MIN)
+      expect(last.stdout()).not.toContain('damage')
+    },
+    ROUNDS_TIMEOUT_MS,
+  )
+
+  test.each([
+    ...['check', 'export', 'user list', 'status', 'import -', 'backup backup'],
+    'copy --snapshot --to copy.db --from',
+  ])('is left by %s, which is not refused after it, and has the owner of the database', async (command) => {
+    using db = await makeTestDatabase()
+    damageTable(db.database, 'plants')
+    if (process.getuid?.() === 0) chownSync(db.database, NOBODY, NOBODY)
+    const args = [...command.split(' '), ...(command.endsWith('--from') ? [] : ['--database']), db.database]
+    const options = { cwd: db.folder, stdin: '{"user":"me","id":1,"name":"Fern"}\n' }
+
+    const first = await runPlantstore(args, options)
+
+    expect([first.exitCode, statSync(db.database + MARK).uid]).toEqual([3, statSync(db.database).uid])
+    expect(await runPlantstore(args, options)).toEqual(first)
+    expect(readdirSync(db.folder).filter((name) => !name.startsWith('plantstore.db'))).toEqual([])
+  })
+
+  test.skipIf(lacks(STRACE))('is on disk before the server ends', async () => {
+    using db = await makeTestDatabase()
+    damageTable(db.database, 'plants')
+    using trace = traceCalls()
+    await using server = await db.serve(QUIET, { under: trace.under })
+    await server.request('GET', '/plants', { token: db.token })
+    expect(await server.ended()).toBe(3)
+
+    const { calls } = await trace.seen()
+    const after = calls.slice(calls.findLastIndex(({ name, path }) => name === 'pread64' && path === db.database))
+    expect(after).toContainEqual(expect.objectContaining({ name: 'fsync', path: db.folder }))
+  })
+
+  test.skipIf(lacks(SETPRIV))('is missing if the folder takes no file, and the server ends all the same', async () => {
+    using db = await makeTestDatabase()
+    damageTable(db.database, 'plants')
+    await using server = await db.serve(QUIET, { under: RESTRICTED })
+    chmodSync(db.folder, 0o500)
+    await server.request('GET', '/plants', { token: db.token })
+
+    expect([await server.ended(), server.stderr(), existsSync(db.database + MARK)]).toEqual([3, '', false])
+    expect(fatalReasons(server)).toEqual([expect.stringContaining('malformed')])
+  })
+
+  test('goes at the start of a server on a whole database, which says so, and at a check', async () => {
+    using db = await makeTestDatabase()
+    writeFileSync(db.database + MARK, '')
+    await using server = await restart(db.database)
+    const warnings = logLines(server).filter(({ level }) => level === 'warn')
+    expect(warnings).toMatchObject([{ msg: 'a process found the database damaged, but a check finds no damage now' }])
+    expect([await server.end(), existsSync(db.database + MARK)]).toEqual([0, false])
+
+    writeFileSync(db.database + MARK, '')
+    db.check()
+    expect(await runPlantstore(['check', '--database', db.database])).toMatchObject({ exitCode: 0 })
+    expect(existsSync(db.database + MARK)).toBe(false)
+  })
+
+  test(
+    'names check in place of a look at a database of more than 4 GiB, and a file with content is none',
+    async () => {
+      using db = await makeTestDatabase()
+      truncateSync(db.database, 4 * 1024 ** 3 + PAGE_BYTES)
+      writeFileSync(db.database + MARK, 'mine')
+      await (await restart(db.database)).end()
+      expect(readFileSync(db.database + MARK, 'utf8')).toBe('mine')
+
+      truncateSync(db.database, 4 * 1024 ** 3 + PAGE_BYTES)
+      truncateSync(db.database + MARK)
+      const text = await db.serve().then(String, ({ message }: Error) => message)
+      expect(text).toMatch(/exit code 3\nplantstore: .* too large .*: run plantstore check, .*troubleshoot\.md\.\n$/)
+      expect(await runPlantstore(['check', '--database', db.database])).toMatchObject({ exitCode: 0 })
+      await (await restart(db.database)).end()
+    },
+    ROUNDS_TIMEOUT_MS,
+  )
 })
 
 /** Damages one page of a kind in the database file, after a checkpoint: no process has the page in memory, and no WAL has it. */

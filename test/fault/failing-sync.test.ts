@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { dropLastCommit } from '../support/commits.ts'
 import { serve } from '../support/executable.ts'
@@ -125,6 +125,8 @@ async function failUnderLoad(db: TestDatabase, sync: FailingSync, { stopsAtAll =
     return
   }
   expect(seen).toEqual({ exitCode: 3, refusals: [FAILED_REFUSAL], levels: ['fatal'], stderr: '' })
+  // The disk has failed, and nobody has read a damaged page.
+  expect(existsSync(`${db.database}-damage-found`)).toBe(false)
   const endMs = endedAtMs - failed.atMs - SYNC_MS
   longestEndMs = Math.max(longestEndMs, endMs)
   expect(endMs).toBeLessThan(END_LIMIT_MS + SLACK_MS)

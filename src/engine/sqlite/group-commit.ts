@@ -5,6 +5,7 @@ import { checkpoints } from './checkpoints.ts'
 import { prepareCommit } from './commit.ts'
 import { type Durability, openWriter } from './driver.ts'
 import { isLocked, isRefusedWrite, toEngineError } from './errors.ts'
+import { markDamaged } from './files/damage-mark.ts'
 import { fileIdentity } from './files/file-system.ts'
 import { movedAway, watchFiles } from './files/moved-files.ts'
 import {
@@ -105,6 +106,8 @@ function openUpkeep(
 
   const keep = (found: Failure): Failure => {
     if (found.kind === 'store_failed') upkeep.failure ??= { ...found, outcomeIsUnknown: false }
+    // Here, because the sync may hang, and other threads have to end the process all the same.
+    if (found.isDamage === true) markDamaged(path)
     return found
   }
   const upkeep = {

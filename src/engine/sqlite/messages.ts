@@ -1,6 +1,7 @@
 import { EngineError } from '../errors.ts'
 import type { WriteResults } from '../group-queue.ts'
 import type { EngineEvent } from '../observer.ts'
+import { isDamage } from './errors.ts'
 import type { Call } from './program.ts'
 
 /**
@@ -28,6 +29,8 @@ export interface Failure {
   readonly kind: string
   readonly outcomeIsUnknown: boolean
   readonly reason: string
+  /** SQLite has read a damaged page. */
+  readonly isDamage?: boolean
 }
 
 /** An answer `done`: a command was done, or every write of a group was done and returned nothing. */
@@ -52,7 +55,8 @@ export type FromWriter = WriterAnswer | { readonly report: WriterReport }
 /** Makes plain data of an error. */
 export function toFailure(error: unknown): Failure {
   if (!(error instanceof EngineError)) return { kind: 'bug', outcomeIsUnknown: false, reason: Bun.inspect(error) }
-  return { kind: error.kind, outcomeIsUnknown: error.outcomeIsUnknown, reason: String(error.cause) }
+  const { kind, outcomeIsUnknown, cause } = error
+  return { kind, outcomeIsUnknown, reason: String(cause), isDamage: isDamage(cause) }
 }
 
 /** Makes an error of a failure: an `EngineError`, or another error if it is a bug. */

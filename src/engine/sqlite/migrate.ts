@@ -39,9 +39,13 @@ export function requireSafeSqlite(version: string): void {
 }
 
 /** Reads a whole database. Returns its problems, a line each. */
-export function findProblems(db: Database, { findBrokenRows }: Format): readonly string[] {
+export function findProblems(
+  db: Database,
+  { findBrokenRows }: Pick<Format, 'findBrokenRows'>,
+  check: 'integrity_check' | 'quick_check(1)' = 'integrity_check',
+): readonly string[] {
   try {
-    const found = rowsOf(db, 'pragma main.integrity_check').flat().map(String)
+    const found = rowsOf(db, `pragma main.${check}`).flat().map(String)
     // SQLite reports several problems of one b-tree in one text.
     return [...found.flatMap((text) => text.split('\n')).filter((line) => line !== 'ok'), ...findBrokenRows(db)]
   } catch (error) {

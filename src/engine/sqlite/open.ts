@@ -1,8 +1,10 @@
 import { dirname } from 'node:path'
 import type { EngineError } from '../errors.ts'
+import type { EngineEvent } from '../observer.ts'
 import { type ConnectOptions, connect } from './connections.ts'
 import { openWriter, rowsOf } from './driver.ts'
 import { isUnshared, toOpenError } from './errors.ts'
+import { refuseMarked } from './files/damage-mark.ts'
 import { filesOpenToOthers, sizeOf, syncDirectory } from './files/file-system.ts'
 import { removeUnshared } from './files/lock.ts'
 import { makeDatabase } from './files/new-database.ts'
@@ -40,6 +42,8 @@ export async function openEngine<All extends Writes>(
   try {
     if (startThread !== undefined) removeLeftovers(path)
     isMade = isEmpty && makeDatabase(path, (db) => migrate(db, path, format))
+    // Commands may still read what they can.
+    if (startThread !== undefined && refuseMarked(path)) onEvent(MENDED)
     using first = openWriter(path, durability)
     requireSafeSqlite(String(rowsOf(first, 'select sqlite_version()')[0]?.[0]))
     const isCreated = migrate(first, path, format) || isMade
@@ -58,5 +62,11 @@ export async function openEngine<All extends Writes>(
 }
 
 const EXPOSED = 'the database is open to others'
+
+const MENDED: EngineEvent = {
+  level: 'warn',
+  message: 'a process found the database damaged, but a check finds no damage now',
+  sizes: {},
+}
 
 const FOREIGN_OBJECTS = 'the database has objects of other programs, which no backup holds'

@@ -1,8 +1,8 @@
 import { statfs } from 'node:fs/promises'
 import { withKnownOutcome } from '../../domain/error.ts'
 import { EXPIRES_SOON_MS, EXPIRING_TOKENS_MAX, type Health } from '../../domain/store.ts'
+import { findAndMark } from '../../engine/sqlite/files/damage-mark.ts'
 import { sizeOf } from '../../engine/sqlite/files/file-system.ts'
-import { findProblems } from '../../engine/sqlite/migrate.ts'
 import type { Connections } from './connections.ts'
 import { PLANT_FORMAT } from './format.ts'
 
@@ -23,7 +23,7 @@ export function health({ path, reader, read, checkpointedAtMs, write, load }: Co
       await write(['rewriteApplicationId']).catch(withKnownOutcome)
     },
 
-    checkIntegrity: () => read(() => findProblems(reader, PLANT_FORMAT)),
+    checkIntegrity: () => read(() => findAndMark(reader, path, PLANT_FORMAT)),
 
     load,
 

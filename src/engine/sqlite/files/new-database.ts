@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { codeOf, EngineError } from '../../errors.ts'
 import { LOCK_MAX_WAIT_MS } from '../../group-queue.ts'
 import { openDatabase } from '../driver.ts'
+import { removeMark } from './damage-mark.ts'
 import { createFile, syncDirectory } from './file-system.ts'
 import { lockEmpty } from './lock.ts'
 import { PARTIAL, removeLeftovers } from './other-names.ts'
@@ -42,6 +43,7 @@ export function createDatabase(target: string) {
     place(replaces: boolean): boolean {
       if (replaces) renameSync(path, target)
       else if (!renameToNew(path, target)) return false
+      removeMark(target)
       try {
         syncDirectory(dirname(target))
         return true

@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { codeOf, EngineError, type FileRole, fileDamaged } from '../../errors.ts'
 import { openLocked, rowsOf } from '../driver.ts'
 import { isDamage, isLocked, isOutOfSpace, isUnshared, toOpenError } from '../errors.ts'
+import { markDamaged } from '../files/damage-mark.ts'
 import { fileIdentity } from '../files/file-system.ts'
 import { lockAlone, removeSideFiles, removeUnshared } from '../files/lock.ts'
 import { createDatabase, ENTER_WAL_MODE, type NewDatabase } from '../files/new-database.ts'
@@ -186,6 +187,7 @@ function toCloneError(error: unknown, source: Source, target: string): unknown {
   // The file of the clone is open already, and nobody else knows it.
   const isOfSource = isDamage(error) || isLocked(error) || isUnshared(error) || codeOf(error) === 'SQLITE_CANTOPEN'
   if (isUnshared(error)) removeUnshared(source.path)
+  if (isDamage(error) && source.role === 'database') markDamaged(source.path)
   if (isOfSource) return toOpenError(error, source.path, source.role)
   // Neither an `EngineError` nor the reason of a signal has a code.
   if (!(error instanceof Error && codeOf(error) !== '')) return error

@@ -2,6 +2,7 @@ import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import { fileDamaged } from '../../../engine/errors.ts'
 import { insertInto, openReader } from '../../../engine/sqlite/driver.ts'
 import { isOfSqlite, toEngineError, toOpenError } from '../../../engine/sqlite/errors.ts'
+import { findAndMark, markedIfDamaged } from '../../../engine/sqlite/files/damage-mark.ts'
 import { lockAlone } from '../../../engine/sqlite/files/lock.ts'
 import { createDatabase, ENTER_WAL_MODE } from '../../../engine/sqlite/files/new-database.ts'
 import { inspect, refuseSideFiles } from '../../../engine/sqlite/files/preflight.ts'
@@ -17,11 +18,11 @@ export async function readSqlite<T>(path: string, isSnapshot: boolean, use: (sou
   await updateSchema(path)
   try {
     using db = isSnapshot ? openReader(path) : lockAlone(path, 'end it, or use --snapshot')
-    const problems = findProblems(db, PLANT_FORMAT)
+    const problems = findAndMark(db, path, PLANT_FORMAT)
     if (problems.length > 0) throw fileDamaged('database', path, `is damaged: ${problems.join('; ')}`)
     return await use(contentsOf(db, path))
   } catch (error) {
-    throw fromEngine(toEngineError(error, path))
+    throw fromEngine(markedIfDamaged(toEngineError(error, path), path))
   }
 }
 

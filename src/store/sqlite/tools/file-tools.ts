@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
 import { openImmutable, openReader, openWriter } from '../../../engine/sqlite/driver.ts'
 import { isOutOfSpace, isUnshared, toEngineError, toOpenError } from '../../../engine/sqlite/errors.ts'
+import { markedIfDamaged } from '../../../engine/sqlite/files/damage-mark.ts'
 import { realPath, sizeOf } from '../../../engine/sqlite/files/file-system.ts'
 import { isOpenElsewhere, removeUnshared } from '../../../engine/sqlite/files/lock.ts'
 import {
@@ -28,7 +29,7 @@ export const fileTools = (path: string): FileTools => {
     work().catch((error) => {
       // The connection is closed, so the file that could not grow may be gone.
       if (isOutOfSpace(error)) throw new AppError('store_full', { cause: error })
-      if (!isUnshared(error)) throw fromEngine(toEngineError(error, path))
+      if (!isUnshared(error)) throw fromEngine(markedIfDamaged(toEngineError(error, path), path))
       removeUnshared(path)
       throw fromEngine(toOpenError(error, path))
     })

@@ -1,0 +1,60 @@
+import type { Database } from 'bun:sqlite'
+import { rmSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { fileDamaged, kindOf, orUndefined, storeUnusable } from '../../errors.ts'
+import { openReader } from '../driver.ts'
+import { isDamage } from '../errors.ts'
+import type { Format } from '../format.ts'
+import { findProblems } from '../migrate.ts'
+import { createFile, sizeOf, syncDirectory } from './file-system.ts'
+
+/** A start checks a marked database up to this size. With small rows the check takes some 20 s for each GB. */
+const CHECKED_MAX_BYTES = 4 * 1024 ** 3
+
+/**
+ * An empty file beside a database in which a process has read a damaged page. A start does not read all pages, so it looks for
+ * the mark. A full disk may have room for a name when it has none for content.
+ */
+const markOf = (path: string): string => `${path}-damage-found`
+
+/** Marks a database as damaged, durably. Does nothing if that fails: the process has to end in any case. */
+export function markDamaged(path: string): void {
+  orUndefined(() => createFile(markOf(path), path))
+  orUndefined(() => syncDirectory(dirname(path)))
+}
+
+/** Somebody may have given the name to a file of theirs. */
+const isMarked = (path: string): boolean => statSync(markOf(path), { throwIfNoEntry: false })?.size === 0
+
+/** Removes the mark: the file at the path is whole. A mark that stays costs the next start a check. */
+export const removeMark = (path: string): void => void orUndefined(() => isMarked(path) && rmSync(markOf(path)))
+
+/** Marks the database if an error of its store says that it is damaged. Returns the error. */
+export function markedIfDamaged(error: unknown, path: string): unknown {
+  if (error instanceof Error && kindOf(error) === 'store_failed' && isDamage(error.cause)) markDamaged(path)
+  return error
+}
+
+/** As `findProblems`. Marks a database that is damaged, and removes the mark of one that is not. */
+export function findAndMark(db: Database, path: string, format: Format): readonly string[] {
+  const problems = findProblems(db, format)
+  // A start refuses no database for rows that break rules of the product.
+  if (problems.length > 0 && findDamage(db) !== '') markDamaged(path)
+  else removeMark(path)
+  return problems
+}
+
+/** Refuses a marked database that is damaged, or too large for a check. Else removes the mark, and returns if there was one. */
+export function refuseMarked(path: string): boolean {
+  if (!isMarked(path)) return false
+  if (sizeOf(path) > CHECKED_MAX_BYTES)
+    throw storeUnusable(`The database ${path} was damaged, and is too large to check at a start`, undefined, 'check')
+  using db = openReader(path)
+  const damage = findDamage(db)
+  if (damage !== '') throw fileDamaged('database', path, `is damaged: ${damage}`)
+  removeMark(path)
+  return true
+}
+
+/** Reads a whole database until it finds damage. */
+const findDamage = (db: Database): string => findProblems(db, { findBrokenRows: () => [] }, 'quick_check(1)').join('; ')
