@@ -1,12 +1,17 @@
 import { describe, expect, test } from 'bun:test'
 import { once } from 'node:events'
+import { chmodSync, cpSync, mkdirSync, renameSync } from 'node:fs'
 import { request } from 'node:https'
+import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { serveDatabase } from '../cli/support/database.ts'
 import { makeCertificate, OPENSSL } from '../support/certificates.ts'
 import { FAKETIME, makeClock } from '../support/clock.ts'
+import { blockAfter, readContrib } from '../support/docs.ts'
 import { makeFolder } from '../support/folder.ts'
 import { scrape, scrapeUntil } from '../support/metrics.ts'
+import { PROCESS_TOOLS, SERVER_CORE, workersOf } from '../support/process.ts'
+import { runProgram } from '../support/program.ts'
 import { lacks } from '../support/requirement.ts'
 import { until } from '../support/until.ts'
 import { ROUNDS_TIMEOUT_MS, rounds } from './rounds.ts'
@@ -155,6 +160,41 @@ describe.skipIf(lacks(OPENSSL))('SIGHUP of a server with TLS', () => {
     ROUNDS_TIMEOUT_MS,
   )
 })
+
+test.skipIf(lacks(OPENSSL, PROCESS_TOOLS))(
+  "certbot's hook renews the certificate of a server on one core",
+  async () => {
+    using folder = makeFolder()
+    const [lineage, home, bin] = [join(folder.path, 'lineage'), join(folder.path, 'home'), join(folder.path, 'bin')]
+    const issue = async (days: number) => {
+      const { certPath, keyPath } = await makeCertificate(folder.path, 'own', { days })
+      renameSync(certPath, join(lineage, 'fullchain.pem'))
+      renameSync(keyPath, join(lineage, 'privkey.pem'))
+    }
+    mkdirSync(lineage)
+    await issue(30)
+    cpSync(lineage, home, { recursive: true })
+    const flags = ['--tls-cert', join(home, 'fullchain.pem'), '--tls-key', join(home, 'privkey.pem')]
+    await using service = await serveDatabase(flags, { under: ['taskset', '-c', String(SERVER_CORE)] })
+    const { server } = service
+    // The thread that writes is the only other one.
+    expect([workersOf(server.pid).length, await daysShown(server.port)]).toEqual([1, 30])
+    const [, reload = ''] = /^ExecReload=(.*)$/m.exec(await readContrib('contrib/systemd/plantstore.service')) ?? []
+    const systemctl = `#!/bin/sh\n[ "$*" = 'reload plantstore' ] && MAINPID=${server.pid} && ${reload}\n`
+    await Bun.write(join(bin, 'systemctl'), systemctl)
+    chmodSync(join(bin, 'systemctl'), 0o755)
+    const hook = (await blockAfter('file: certbot-hook'))
+      .replace('-o plantstore', `-o ${process.getuid?.()}`)
+      .replace('/var/lib/plantstore/', home)
+
+    await issue(60)
+    const env = { RENEWED_LINEAGE: lineage, PATH: `${bin}:${process.env.PATH}` }
+    expect(await runProgram(['sh', '-c', hook], { env })).toEqual({ stdout: '', stderr: '', exitCode: 0 })
+
+    await until(RENEWED, () => server.stdout().includes(RENEWED))
+    expect([await daysShown(server.port), await server.end()]).toEqual([60, 0])
+  },
+)
 
 test.skipIf(lacks(OPENSSL, FAKETIME))(
   'a server with TLS warns daily of a certificate that ends within 14 days',
