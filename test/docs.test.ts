@@ -156,19 +156,19 @@ describe('the files of contrib', () => {
 })
 
 describe('the names of a release', () => {
-  const { homepage, version } = packageJson
+  const { version } = packageJson
   const files = [...PAGES, ...new Glob('contrib/**/*.yaml').scanSync(pathOfPage('.'))]
   const foundIn = (pattern: RegExp) =>
     files.flatMap((file) => readFileSync(pathOfPage(file), 'utf8').match(pattern) ?? [])
 
-  test('are those of the repository and the version that package.json names', () => {
+  test('have OWNER, which a release replaces, and the version of package.json', () => {
     const versions = textOf('docs/how-to/install.md').match(/(?<=plantstore[-_:]|\/v)\d+\.\d+\.\d+/g)
 
     expect(new Set(foundIn(/\bghcr\.io\/[\w/-]+/g))).toEqual(new Set([PUBLISHED_IMAGE]))
-    expect(new Set(foundIn(/\bhttps:\/\/github\.com\/[\w-]+\/plantstore\b/g))).toEqual(new Set([homepage]))
-    expect(new Set(foundIn(/--repo \S+\/plantstore/g))).toEqual(
-      new Set([`--repo ${new URL(homepage).pathname.slice(1)}`]),
+    expect(new Set(foundIn(/\bhttps:\/\/github\.com\/[\w-]+\/plantstore\b/g))).toEqual(
+      new Set(['https://github.com/OWNER/plantstore']),
     )
+    expect(new Set(foundIn(/--repo \S+\/plantstore/g))).toEqual(new Set(['--repo OWNER/plantstore']))
     expect(new Set(versions)).toEqual(new Set([version]))
   })
 })

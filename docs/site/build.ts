@@ -7,6 +7,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { dirname, join, resolve } from 'node:path'
 import { Glob } from 'bun'
 import { openApiDocument } from '../../src/http/docs/document.ts'
+import { checkPublisher, published } from '../../test/ship/publisher.ts'
 import { errorPages, forSite, listForPrograms, PROJECT, pageNames, pictures, sidebar } from './pages.ts'
 
 const HERE = import.meta.dir
@@ -20,6 +21,7 @@ const { SITE_BASE: base = '/', SITE_REPOSITORY: repository = '', SITE_REF: ref =
 const tags = process.argv.includes('--versions') ? taggedSites() : []
 const versions = SITE_VERSIONS?.split(',') ?? ['main', ...tags]
 
+checkPublisher()
 await prepare()
 await run(['bun', 'install', '--frozen-lockfile'], WORK)
 await run(['bun', 'run', 'vitepress', 'build', 'pages', '--outDir', HTML], WORK)
@@ -34,7 +36,7 @@ async function prepare(): Promise<void> {
   rmSync(SOURCE, { recursive: true, force: true })
   const write = (path: string, text: string) => {
     mkdirSync(dirname(join(SOURCE, path)), { recursive: true })
-    writeFileSync(join(SOURCE, path), text)
+    writeFileSync(join(SOURCE, path), published(text))
   }
   const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8')
   const origins: Record<string, string> = {}

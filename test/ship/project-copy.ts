@@ -1,5 +1,6 @@
 import { cpSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import manifest from '../../package.json'
 import { makeFolder } from '../support/folder.ts'
 import { PROJECT, runWell } from './run.ts'
 
@@ -9,7 +10,11 @@ const COMMIT_AS = [
   ...['git', '-c', 'user.name=Test', '-c', 'user.email=test@example.org', '-c', 'commit.gpgSign=false'],
 ]
 
-/** Copies the project's files as they are into a repository of its own, until it is disposed of. */
+/** Who publishes the copies. Registries take the owner only in lower case. */
+export const HOMEPAGE = 'https://github.com/Garden-Club/plantstore'
+const PUBLISHER = { homepage: HOMEPAGE, author: 'Garden Club <plants@example.org>' }
+
+/** Copies the project's files as they are, but for the publisher, into a repository of its own, until it is disposed of. */
 export async function copyProject() {
   const folder = makeFolder()
   const files = await runWell(['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate'])
@@ -17,6 +22,7 @@ export async function copyProject() {
     mkdirSync(dirname(join(folder.path, file)), { recursive: true })
     cpSync(join(PROJECT, file), join(folder.path, file))
   }
+  await Bun.write(join(folder.path, 'package.json'), JSON.stringify({ ...manifest, ...PUBLISHER }, null, 2))
   await runWell(['git', 'init', '--quiet'], folder.path)
   await runWell(['git', 'add', '--all'], folder.path)
   await runWell([...COMMIT_AS, 'commit', '--quiet', '--message', 'release: all of it'], folder.path)

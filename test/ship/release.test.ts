@@ -79,6 +79,15 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
     },
   )
 
+  test('names the image and the repository of the publisher in the texts of an archive', async () => {
+    const pattern = '(ghcr[.]io|github[.]com|--repo)[/ ][[:alnum:]-]+/plantstore'
+    const named = await runWell(['grep', '-EIhor', pattern, `${NAME}-linux-x64`], release(0))
+
+    expect(new Set(named.trim().split('\n'))).toEqual(
+      new Set(['ghcr.io/garden-club/plantstore', 'github.com/Garden-Club/plantstore', '--repo Garden-Club/plantstore']),
+    )
+  })
+
   for (const target of TARGETS) {
     test.skipIf(lacks(runnerFor(target)))(`makes an executable for ${target.name} that serves`, async () => {
       using folder = makeFolder()
@@ -131,13 +140,18 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
     expect(bill.metadata.timestamp).toBe('2001-02-03T04:05:06.000Z')
   })
 
-  test('refuses outdated licences', async () => {
+  test.each([
+    ['outdated licences', 'src/cli/third-party-licenses.txt', /$/, 'and one more\n', 'run bun run licenses'],
+    ['an address that is none', 'package.json', 'example.org', 'plantstore.invalid', 'replace the address in author'],
+    ['a homepage without an owner', 'package.json', 'Garden-Club', 'OWNER', 'replace OWNER in homepage'],
+  ])('refuses %s', async (_, name, from, to, message) => {
     const path = copies[0]?.path ?? ''
-    appendFileSync(join(path, 'src/cli/third-party-licenses.txt'), 'and one more\n')
+    const file = Bun.file(join(path, name))
+    await file.write((await file.text()).replace(from, to))
     const { exitCode, stderr } = await runIn(['bun', 'run', 'release'], path)
 
     expect(exitCode).toBe(1)
-    expect(stderr).toContain('run bun run licenses')
+    expect(stderr).toContain(message)
   })
 
   test('marks a commit as dirty if files have changed', async () => {

@@ -1,4 +1,4 @@
-import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Glob } from 'bun'
 import manifest from '../../package.json'
@@ -7,6 +7,7 @@ import { partsInside } from './bundled-packages.ts'
 import { signAdHoc, signatureProblems } from './code-signature.ts'
 import { LICENSES_FILE, thirdPartyLicenses } from './licenses.ts'
 import { makePackages } from './packages.ts'
+import { checkPublisher, published } from './publisher.ts'
 import { PROJECT, runWell } from './run.ts'
 import { sbom } from './sbom.ts'
 import { shareFiles } from './share.ts'
@@ -42,6 +43,7 @@ const FOLDERS = ['docs/**/*.md', 'docs/pictures/*.{png,svg}', 'contrib/**/*.*']
 const LICENSES = 'THIRD_PARTY_LICENSES'
 
 async function release(): Promise<void> {
+  checkPublisher()
   const parts = await partsInside()
   if ((await thirdPartyLicenses(parts)) !== (await Bun.file(LICENSES_FILE).text())) {
     throw new Error('the bundled packages have changed: run bun run licenses, and commit the new file')
@@ -112,13 +114,19 @@ async function pack(folder: string, modifiedAt: Date): Promise<void> {
 
 /** Puts the documents, `contrib`, `share` and the licences into a folder. Returns their names. */
 export async function addDocuments(folder: string, committedAt: Date): Promise<readonly string[]> {
-  const folders = FOLDERS.flatMap((pattern) => [...new Glob(pattern).scanSync(PROJECT)]).sort()
-  const copied = [...DOCUMENTS, ...folders, LICENSES]
-  for (const name of copied) cpSync(name === LICENSES ? LICENSES_FILE : join(PROJECT, name), join(folder, name))
+  const found = FOLDERS.flatMap((pattern) => [...new Glob(pattern).scanSync(PROJECT)]).sort()
+  const copied = [...DOCUMENTS, ...found, LICENSES]
+  for (const name of copied) {
+    const file = Bun.file(name === LICENSES ? LICENSES_FILE : join(PROJECT, name))
+    await Bun.write(join(folder, name), name.endsWith('.png') ? file : published(await file.text()))
+  }
   const share = await shareFiles(committedAt)
   for (const [name, text] of Object.entries(share)) await Bun.write(join(folder, name), text)
   const names = [...copied, ...Object.keys(share)]
   for (const name of names) chmodSync(join(folder, name), 0o644)
+  // nfpm packs folders with their own modes and times.
+  const folders = ['find', '.', '-type', 'd', '-exec', 'chmod', '755', '{}', '+']
+  await runWell([...folders, '-exec', 'touch', `--date=${committedAt.toISOString()}`, '{}', '+'], folder)
   return names
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import { readFileSync } from 'node:fs'
+import { readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { pageNames } from '../../docs/site/pages.ts'
@@ -103,6 +103,21 @@ describe.skipIf(!IS_LONG || lacks(CHROMIUM))('the site', () => {
     told = stdout
   }, BUILD_TIMEOUT_MS)
   afterAll(() => copy?.[Symbol.dispose]())
+
+  testLong('names the image and the repository of the publisher, and is not made without one', async () => {
+    const page = await Bun.file(join(project, 'dist/site/html/how-to/install.html')).text()
+    using copy = await copyProject()
+    const file = Bun.file(join(copy.path, 'package.json'))
+    await file.write((await file.text()).replace('Garden-Club', 'OWNER'))
+    symlinkSync(join(PROJECT, 'node_modules'), join(copy.path, 'node_modules'))
+    const { exitCode, stderr } = await build(copy.path)
+
+    expect(page).toContain('docker pull ghcr.io/garden-club/plantstore:')
+    expect(page).toContain('git clone https://github.com/Garden-Club/plantstore<')
+    expect(page).not.toContain('OWNER/plantstore')
+    expect(exitCode).toBe(1)
+    expect(stderr).toContain('replace OWNER in homepage')
+  })
 
   testLong(
     'refuses a link to a heading that does not exist',

@@ -3,7 +3,6 @@ import { resolve } from 'node:path'
 import type { CommandUnknownOpts } from '@commander-js/extra-typings'
 import { Glob } from 'bun'
 import type { OpenAPIV3 } from 'openapi-types'
-import manifest from '../../package.json'
 import { run } from '../../src/cli/cli.ts'
 import { OPTIONS, SETTINGS } from '../../src/config.ts'
 import { codeTable, ERRORS } from '../../src/http/answers.ts'
@@ -26,8 +25,8 @@ export const pathOfPage = (page: string): string => resolve(PROJECT, page)
 /** The text of a page. */
 export const readPage = (page: string): Promise<string> => Bun.file(pathOfPage(page)).text()
 
-/** The name of the image that releases publish. `homepage` of package.json is the address of the repository. */
-export const PUBLISHED_IMAGE = manifest.homepage.replace('https://github.com/', 'ghcr.io/')
+/** The name of the image in the repository. In a release it has the owner of `homepage` of package.json. */
+export const PUBLISHED_IMAGE = 'ghcr.io/OWNER/plantstore'
 
 /** All pages for people, by their paths in the repository. */
 export const PAGES: readonly string[] = [
