@@ -1,4 +1,4 @@
-import { version } from '../package.json'
+import { homepage, version } from '../package.json'
 
 /** The commit that a release is made of. The compiler puts it here; elsewhere there is none. */
 declare const RELEASE_COMMIT: string | undefined
@@ -8,3 +8,6 @@ declare const RELEASE_COMMIT: string | undefined
  * The interface that it serves has a version of its own.
  */
 export const VERSION = typeof RELEASE_COMMIT === 'undefined' ? version : `${version}+${RELEASE_COMMIT}`
+
+/** The address of the repository, with the documentation. */
+export const HOMEPAGE = homepage

@@ -4,7 +4,7 @@ import { OPTIONS } from '../config.ts'
 import { hidePasswords } from '../domain/database-url.ts'
 import { AppError, type ErrorKind } from '../domain/error.ts'
 import { parseOption } from '../values.ts'
-import { VERSION } from '../version.ts'
+import { HOMEPAGE, VERSION } from '../version.ts'
 import { Ended, EXIT, type Io, isClosedPipe, linesOf } from './io.ts'
 import { applyServiceSettings } from './service-settings.ts'
 import { applyBooleanVariables, unknownVariables } from './variables.ts'
@@ -79,7 +79,10 @@ const AFTER_HELP = `
 plantstore help COMMAND prints the options, examples and exit codes of a command.
 Every command exits with 130 or 143 if SIGINT or SIGTERM stops it, but serve exits
 with 0 if it ends in good order. A command exits with 141 if the reader of stdout
-has gone.`
+has gone.
+
+The documentation is at ${HOMEPAGE}.
+Packages have it in /usr/share/doc/plantstore.`
 
 /**
  * The command line with the commands of a first word, or with all commands for `help`, `completion` and unknown words. It adds

@@ -2,6 +2,7 @@ import type { Argument, CommandUnknownOpts, Option } from '@commander-js/extra-t
 import { createProgram, run } from '../../src/cli/cli.ts'
 import { EXITS, STORE_EXITS } from '../../src/cli/command.ts'
 import { OPTIONS, VARIABLE_PREFIX } from '../../src/config.ts'
+import { HOMEPAGE } from '../../src/version.ts'
 import { leafCommands, nameOf, withChoices } from '../support/commands.ts'
 import { readPage } from '../support/docs.ts'
 import { makeIo } from '../support/io.ts'
@@ -63,9 +64,12 @@ export async function manualPage(committedAt: Date): Promise<string> {
     EXAMPLES: byHeading((group) => [
       ...['.Bd -literal -compact', ...group.flatMap(({ examples }) => examples.map(exampleLine)), '.Ed'],
     ]),
-    'SEE ALSO': prose(
-      'The guides and the reference are in the folder docs of a release. A server shows its API at /docs.',
-    ),
+    'SEE ALSO': [
+      ...prose('The guides and the reference are at'),
+      `.Lk ${HOMEPAGE} ,`,
+      ...prose('in the folder docs of an archive, and in /usr/share/doc/plantstore of a package.'),
+      ...prose('A server shows its API at /docs.'),
+    ],
   }
   const date = committedAt.toLocaleDateString('en-US', { timeZone: 'UTC', dateStyle: 'long' })
   const head = [`.Dd ${date}`, '.Dt PLANTSTORE 1', '.Os']

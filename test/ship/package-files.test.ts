@@ -3,6 +3,7 @@ import { chmodSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import manifest from '../../package.json'
 import { testLong } from '../fault/rounds.ts'
+import { PAGES } from '../support/docs.ts'
 import { COMPILED, EXECUTABLE, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { IS_LONG } from '../support/long.ts'
@@ -16,8 +17,28 @@ import { bootSystemd, SYSTEMD } from './systemd.ts'
 const PACK_TIMEOUT_MS = 120_000
 const VERSION = `${manifest.version}-1`
 
+/** The documentation and the files of contrib: all that messages, alerts and pages name. */
+const DOCUMENTS = [
+  ...[...PAGES, 'CHANGELOG.md'],
+  ...(await runWell(['git', 'ls-files', 'contrib', 'docs/pictures/*.png', 'docs/pictures/*.svg'])).trim().split('\n'),
+]
+/** Their folders. A package for Red Hat lists folders, so that it removes them. */
+const FOLDERS = [
+  ...new Set(
+    DOCUMENTS.flatMap((file) =>
+      file.split('/').map((_, depth, parts) =>
+        parts
+          .slice(0, depth)
+          .map((part) => `/${part}`)
+          .join(''),
+      ),
+    ),
+  ),
+]
+
 /** What both packages have, as `ls -l` writes modes. */
 const COMMON = [
+  ...DOCUMENTS.map((file) => `-rw-r--r-- /usr/share/doc/plantstore/${file}`),
   'drwxr-xr-x /etc/plantstore',
   '-rwxr-xr-x /usr/bin/plantstore',
   '-rw-r--r-- /usr/lib/systemd/system/plantstore-backup.service',
@@ -55,14 +76,13 @@ Depends: libc6 (>= 2.17), systemd | systemd-standalone-sysusers | systemd-sysuse
         ...COMMON,
         '-rw-r--r-- /usr/share/doc/plantstore/THIRD_PARTY_LICENSES',
         '-rw-r--r-- /usr/share/doc/plantstore/changelog.Debian.gz',
-        '-rw-r--r-- /usr/share/doc/plantstore/changelog.gz',
         '-rw-r--r-- /usr/share/doc/plantstore/copyright',
         '-rw-r--r-- /usr/share/lintian/overrides/plantstore',
         '-rw-r--r-- /usr/share/plantstore/plantstore.env',
         '-rw-r--r-- /usr/share/zsh/vendor-completions/_plantstore',
       ].sort(),
     )
-    expect((await runWell(['dpkg-deb', '--info', packages.deb, 'conffiles'])).trim()).toBe('')
+    expect(await runWell(['dpkg-deb', '--info', packages.deb])).not.toContain('conffiles')
   })
 
   test('for Red Hat have these fields and these files of root, and one configuration file', async () => {
@@ -76,8 +96,7 @@ Depends: libc6 (>= 2.17), systemd | systemd-standalone-sysusers | systemd-sysuse
       [
         ...COMMON,
         '-rw-r----- /etc/plantstore/plantstore.env',
-        'drwxr-xr-x /usr/share/doc/plantstore',
-        '-rw-r--r-- /usr/share/doc/plantstore/CHANGELOG.md',
+        ...FOLDERS.map((folder) => `drwxr-xr-x /usr/share/doc/plantstore${folder}`),
         'drwxr-xr-x /usr/share/licenses/plantstore',
         '-rw-r--r-- /usr/share/licenses/plantstore/LICENSE',
         '-rw-r--r-- /usr/share/licenses/plantstore/THIRD_PARTY_LICENSES',

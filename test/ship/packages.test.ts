@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import { SCHEMA_VERSION } from '../../src/store/sqlite/format.ts'
 import { testLong } from '../fault/rounds.ts'
+import { blockAfter } from '../support/docs.ts'
 import { EXECUTABLE } from '../support/executable.ts'
 import { IS_LONG } from '../support/long.ts'
 import { lacks } from '../support/requirement.ts'
@@ -138,6 +139,12 @@ describe.skipIf(!IS_LONG || lacks(...PACKAGE_ROOTS))('a package on Debian 12', (
       expect(await machine.run(['find', '/etc/systemd/system', '-name', '*.wants', '-not', '-empty'])).toBe('')
       expect((await kept(machine)).backups).toEqual(used.backups)
       expect(await machine.run(['stat', '-c', '%U %a', DATABASE])).toBe('plantstore 600\n')
+
+      const again = await machine.run(APT.install(next.inside.deb))
+      expect(again).toContain('serves http://127.0.0.1:3000')
+      expect(again).not.toContain('token create')
+      expect((await machine.list(token)).length).toBe(plants)
+      await expectNothingStays(machine, 'apt-get purge --yes')
     },
     TIMEOUT_MS,
   )
@@ -169,8 +176,9 @@ describe.skipIf(!IS_LONG || lacks(...PACKAGE_ROOTS))('a package on Debian 12', (
       await remove(machine, RPM)
       expect((await kept(machine, `${SETTINGS}.rpmsave`)).backups).toEqual(used.backups)
 
-      await machine.run(RPM.install(next.inside.rpm))
+      expect(await machine.run(RPM.install(next.inside.rpm))).not.toContain('token create')
       expect((await reinstall(machine, token, ['systemctl', 'start', 'plantstore'])).length).toBeGreaterThan(100)
+      await expectNothingStays(machine, 'rpm --erase')
     },
     TIMEOUT_MS,
   )
@@ -212,6 +220,16 @@ async function expectNoDowngrade(machine: Machine, token: string, packager: Pack
   await machine.run(['systemctl', 'start', 'plantstore'])
   await machine.untilHealthy()
   expect(await machine.list(token)).toEqual(plants)
+}
+
+/** Runs the commands of the page that leave nothing, with a packager that asks nothing. The test has made the log. */
+async function expectNothingStays(machine: Machine, purge: string): Promise<void> {
+  const commands = await blockAfter('commands of: the end of a package')
+  await machine.shell(commands.replace('apt purge', purge))
+  const found = "find / -xdev -iname '*plantstore*' -not -path /opt/plantstore -not -path /var/log/plantstore.log"
+  expect(await machine.shell(found)).toBe('')
+  expect(await machine.tryRun(['getent', 'passwd', 'plantstore'])).toMatchObject({ exitCode: 2 })
+  expect(await machine.tryRun(['getent', 'group', 'plantstore'])).toMatchObject({ exitCode: 2 })
 }
 
 /** Resolves to the plants once a server answers again. */

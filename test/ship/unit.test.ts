@@ -86,6 +86,7 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit', () => {
     await healthyPid()
     await systemd.run(['mv', '/var/backups/plantstore', '/var/backups/away'])
     const { exitCode } = await systemd.tryRun(['systemctl', 'start', BACKUP])
+    await systemd.run(['mv', '/var/backups/away', '/var/backups/plantstore'])
 
     expect(exitCode).toBe(1)
     // The server knows no such path, so curl exits with 22.
@@ -213,6 +214,9 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit', () => {
 
     expect(unit).toMatchObject({ LoadState: 'not-found', ActiveState: 'inactive' })
     expect(await systemd.run(['ls', '/var/lib/plantstore'])).toContain('plantstore.db\n')
+    await systemd.run(['/bin/sh', '-euc', await blockAfter(`commands of: nothing of ${UNIT}`)])
+    expect(await systemd.run(['find', '/etc', '/usr', '/var', '-xdev', '-iname', '*plantstore*'])).toBe('')
+    expect(await systemd.tryRun(['getent', 'passwd', 'plantstore'])).toMatchObject({ exitCode: 2 })
   })
 })
 

@@ -38,9 +38,11 @@ fi
 
 # At the first installation there is no version before.
 if [ "$1" = configure ] && [ -z "$2" ]; then
-  cat << 'END'
-Plant Store serves http://127.0.0.1:3000. Its settings are in /etc/plantstore/plantstore.env.
-This makes the first token, as root:
-  runuser -u plantstore -- plantstore token create --user me --database /var/lib/plantstore/plantstore.db
-END
+  database=/var/lib/plantstore/plantstore.db
+  echo "Plant Store serves http://127.0.0.1:3000. Its settings are in /etc/plantstore/plantstore.env."
+  # A database of an earlier installation has tokens.
+  if [ ! -e $database ] || plantstore status --database $database --json | grep -q '"tokens": 0,'; then
+    echo "This makes the first token, as root:"
+    echo "  runuser -u plantstore -- plantstore token create --user me --database $database"
+  fi
 fi

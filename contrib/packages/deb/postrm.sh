@@ -14,7 +14,7 @@ if command -v ucf > /dev/null; then
   ucf --purge $settings
   ucfr --purge plantstore $settings
 fi
-rm -f $settings $settings.ucf-old $settings.ucf-new $settings.ucf-dist
+rm -f /var/lib/systemd/timers/stamp-plantstore-backup.timer $settings $settings.ucf-old $settings.ucf-new $settings.ucf-dist
 
 for kept in /etc/plantstore /var/lib/plantstore /var/backups/plantstore; do
   [ ! -d $kept ] || rmdir --ignore-fail-on-non-empty $kept

@@ -7,10 +7,13 @@ systemctl daemon-reload > /dev/null 2>&1 || :
 if [ $1 -eq 1 ]; then
   # The presets of the distribution decide; those of Fedora and RHEL start nothing.
   systemctl --no-reload preset plantstore.service plantstore-backup.timer > /dev/null 2>&1 || :
-  cat << 'END'
-This starts Plant Store on 127.0.0.1:3000 and its nightly backups, and makes the first token, as root:
-  systemctl enable --now plantstore.service plantstore-backup.timer
-  runuser -u plantstore -- plantstore token create --user me --database /var/lib/plantstore/plantstore.db
-Its settings are in /etc/plantstore/plantstore.env.
-END
+  database=/var/lib/plantstore/plantstore.db
+  echo "Plant Store has its settings in /etc/plantstore/plantstore.env."
+  echo "This starts it on 127.0.0.1:3000, and its nightly backups, as root:"
+  echo "  systemctl enable --now plantstore.service plantstore-backup.timer"
+  # A database of an earlier installation has tokens.
+  if [ ! -e $database ] || plantstore status --database $database --json | grep -q '"tokens": 0,'; then
+    echo "This makes the first token:"
+    echo "  runuser -u plantstore -- plantstore token create --user me --database $database"
+  fi
 fi
