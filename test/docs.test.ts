@@ -184,9 +184,9 @@ test.each(PAGES.filter((page) => page.startsWith('docs/how-to/')))('%s has 50 to
 describe('the README', () => {
   const readme = textOf('README.md')
 
-  test('has at most 150 lines and 1 500 words', () => {
-    expect(readme.trimEnd().split('\n').length).toBeLessThanOrEqual(150)
-    expect(readme.split(/\s+/).filter((word) => /\w/.test(word)).length).toBeLessThanOrEqual(1500)
+  test('has at most 130 lines and 1 200 words', () => {
+    expect(readme.trimEnd().split('\n').length).toBeLessThanOrEqual(130)
+    expect(readme.split(/\s+/).filter((word) => /\w/.test(word)).length).toBeLessThanOrEqual(1200)
   })
 
   test('has the commands that start and check to copy, with Bun and with Node.js alone', () => {
