@@ -19,6 +19,7 @@ import { addPlants } from '../support/many-plants.ts'
 import { type Random, randomNumbers } from '../support/random.ts'
 import { lacks } from '../support/requirement.ts'
 import { RESTRICTED, SETPRIV } from '../support/restricted.ts'
+import { SLACK_MS } from '../support/slack.ts'
 import { injectFault, STRACE } from '../support/strace.ts'
 import { until } from '../support/until.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
@@ -48,9 +49,8 @@ const DAMAGES: readonly ((page: Buffer, random: Random) => void)[] = [
   (page, random) => fillWithNoise(page.subarray(0, PAGE_BYTES / 2), random),
 ]
 
-/** From the failure to the end of the process, and the slack for a busy machine. */
+/** From the failure to the end of the process. */
 const END_LIMIT_MS = 1000
-const SLACK_MS = 4000
 
 /** A kind of page, and how the server comes to read the page. */
 interface DamagedPage {

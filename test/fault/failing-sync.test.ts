@@ -7,6 +7,7 @@ import { makeFolder } from '../support/folder.ts'
 import { IS_LONG } from '../support/long.ts'
 import { openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
+import { SLACK_MS } from '../support/slack.ts'
 import { STRACE } from '../support/strace.ts'
 import { FAILED_REFUSAL, largePlantOf, startHistory } from './history.ts'
 import { CONNECTIONS } from './load.ts'
@@ -18,9 +19,8 @@ import { copyDatabase, expectRecovery, makeTestDatabase, QUIET, restart, type Te
 const LAST_SYNC = 40
 /** How long a failing sync takes. Meanwhile the next writes queue up. */
 const SYNC_MS = 200
-/** From the failure to the end of the process, and the slack for a busy machine. */
+/** From the failure to the end of the process. */
 const END_LIMIT_MS = 1000
-const SLACK_MS = 1500
 /** After fewer large plants the WAL is long enough for a checkpoint. */
 const PLANTS_PER_CHECKPOINT = 5000
 

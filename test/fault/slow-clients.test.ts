@@ -21,8 +21,8 @@ const GROWTH_MAX_MIB = 160
 
 /** The default of `--idle-timeout`. */
 const IDLE_TIMEOUT_MS = 75_000
-/** The runtime looks every four seconds. The rest is for the machine's own delays. */
-const CUT_SLACK_MS = 4000 + 6000
+/** The runtime looks every four seconds. */
+const CUT_SLACK_MS = 4000 + SLACK_MS
 const DESCRIPTORS_MAX = 200
 /** The meaning of "at once". */
 const ACCEPT_LIMIT_MS = 1000

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { LOCK_MAX_WAIT_MS } from '../../../src/engine/group-queue.ts'
+import { SLACK_MS } from '../../support/slack.ts'
 import { addLongPlants, LONG_PLANTS, requestAndWait, sendHalf } from '../../support/slow.ts'
 import { type Service, startService } from '../support/service.ts'
 import { SOCKET_TRANSPORTS } from '../support/transports.ts'
@@ -10,8 +11,6 @@ const SOONEST_MS = 4000
 const LATEST_MS = 8000
 /** The runtime's own limit for a head. */
 const HEAD_LATEST_MS = 12_000
-/** The time that a busy machine may add; far below the default of 75 s. */
-const SLACK_MS = 4000
 /** How often a slow client sends a byte. */
 const DROP_MS = 500
 /** How exactly timers are measured from outside. */
