@@ -1,7 +1,8 @@
 /**
  * `bun run check:long [NAME]`: runs the fault tests with their long numbers of rounds, and the tests of other folders that are
- * too long for `bun run check`, one file after the other, or only the file NAME. Exits with 1 if a file failed or NAME ran no
- * test, and with 2 if no file has that name. Without a NAME it names the files that ran no test, because something is missing.
+ * too long for `bun run check`, one file after the other, or only the file NAME and those whose names begin with NAME-. Exits with
+ * 1 if a file failed, or one for NAME ran no test, and with 2 if there is none. Without a NAME it names the files that ran no test,
+ * because something is missing.
  */
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -19,9 +20,11 @@ const PROPERTIES = [
 const folder = import.meta.dir
 const files = [
   ...[...new Bun.Glob(`**/*${SUFFIX}`).scanSync(folder)].sort(),
+  ...[...new Bun.Glob(`page*${SUFFIX}`).scanSync(join(folder, '../http/socket'))]
+    .sort()
+    .map((file) => `../http/socket/${file}`),
   ...[
     'http/socket/docs-browser',
-    'http/socket/page',
     'mutate/map',
     'ship/buildah',
     'ship/package-files',
@@ -34,7 +37,8 @@ const files = [
 ]
 const names = files.map((file) => basename(file, SUFFIX))
 const [wanted] = process.argv.slice(2)
-if (wanted !== undefined && !names.includes(wanted)) {
+const isWanted = (name: string) => wanted === undefined || name === wanted || name.startsWith(`${wanted}-`)
+if (!names.some(isWanted)) {
   console.error(`There is no ${wanted}: there are ${names.join(', ')}.`)
   process.exit(2)
 }
@@ -46,7 +50,7 @@ const failed: string[] = []
 const empty: string[] = []
 for (const file of files) {
   const name = basename(file, SUFFIX)
-  if (wanted !== undefined && name !== wanted) continue
+  if (!isWanted(name)) continue
   console.log(`\n${name}`)
   const report = join(REPORTS, `long-${name}.xml`)
   rmSync(report, { force: true })

@@ -4,7 +4,7 @@ import { until } from '../../support/until.ts'
 import { pageTests, uiOf, urlOf } from '../support/page.ts'
 import { startProxy } from '../support/proxy.ts'
 
-const { open, testPage } = pageTests()
+const { testPage, testInChromium } = pageTests()
 
 describe('the way to the page', () => {
   testPage('keeps a token for the tab, or for the browser if one ticks that, until one signs out', async (begin) => {
@@ -210,8 +210,8 @@ describe('the way to the page', () => {
     expect(hashes).toEqual(['#/', '#/'])
   })
 
-  testPage('has words before its script has come, without JavaScript, and while it signs in', async (begin) => {
-    const { service, page, ui } = await begin({ plants: ['Fern'], isClosed: true })
+  testInChromium('has words before its script comes, without JavaScript, and while it signs in', async (begin) => {
+    const { service, page, open, ui } = await begin({ plants: ['Fern'], isClosed: true })
     const script = Promise.withResolvers<void>()
     await page.route('**/assets/page-*.js', (route) => script.promise.then(() => route.continue()))
     const { page: bare } = await open({ javaScriptEnabled: false })
@@ -350,7 +350,7 @@ describe('the way to the page', () => {
     expect([await service.names(), await service.names(other)]).toEqual([['Fern'], []])
   })
 
-  testPage('a read token sees only what it can do, does all of that, and is signed out once revoked', async (begin) => {
+  testInChromium('a read token sees and does only what it can, and is signed out once it is revoked', async (begin) => {
     const { service, page, ui } = await begin({ plants: 60, isClosed: true })
     const { text: token, id } = await service.createToken({ scope: 'read' })
     await ui.visit(service, token)
@@ -383,7 +383,7 @@ describe('the way to the page', () => {
     expect(await page.evaluate<number>('sessionStorage.length')).toBe(0)
   })
 
-  testPage(
+  testInChromium(
     'has a column and an input for each field of the server, and a fourth one fits on a phone',
     async (begin) => {
       const plants = ['{"id":9223372036854775807,"name":"Monstera deliciosa","tag":"evergreen"}']

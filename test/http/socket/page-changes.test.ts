@@ -7,7 +7,7 @@ import { HOSTILE_TEXTS, hostile } from '../support/hostile.ts'
 import { change, loseAnswer, pageTests, urlOf } from '../support/page.ts'
 import { startProxy } from '../support/proxy.ts'
 
-const { testPage } = pageTests()
+const { testPage, testInChromium } = pageTests()
 
 describe('changes on the page', () => {
   testPage('a delete spares a plant that others change before it or during it, or have deleted', async (begin) => {
@@ -39,7 +39,7 @@ describe('changes on the page', () => {
     // As to a server that restarts.
     ['requests do not arrive', (route: Route) => route.abort('connectionrefused'), 'Deleted “Fern” (shade).'],
   ] as const)
-    testPage(`a delete, an undo, an add and an edit whose ${what} are told as done in the end`, async (begin) => {
+    testInChromium(`a delete, an undo, an add and an edit whose ${what} are told as done in the end`, async (begin) => {
       const { service, page, ui } = await begin({ plants: [{ id: 1, name: 'Fern', tag: 'shade' }] })
       const losing = async (method: string, path: string, act: () => Promise<void>, text: string) => {
         const lost = await ui.onNext(method, path, lose)

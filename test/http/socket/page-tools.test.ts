@@ -3,7 +3,7 @@ import { addPlants } from '../../support/many-plants.ts'
 import { until } from '../../support/until.ts'
 import { change, pageTests } from '../support/page.ts'
 
-const { testPage } = pageTests()
+const { testPage, testInChromium } = pageTests()
 
 describe('tools of the page', () => {
   testPage('an id is suggested whatever plants there are, and an add is one request', async (begin) => {
@@ -110,7 +110,7 @@ describe('tools of the page', () => {
     },
   )
 
-  testPage('an upload adds what is missing, and tells of each line what import would', async (begin) => {
+  testInChromium('an upload adds what is missing, and tells of each line what import would', async (begin) => {
     const plants = [
       '{"id":-9223372036854775808,"name":"Fern 10","tag":"shade"}',
       '{"id":9007199254740993,"name":"מרווה"}',

@@ -7,7 +7,7 @@ import { BROWSER_TIMEOUT_MS } from '../support/browser.ts'
 import { HOSTILE_TEXTS, hostile } from '../support/hostile.ts'
 import { change, pageTests, urlOf, withoutRefusals } from '../support/page.ts'
 
-const { testPage } = pageTests()
+const { testPage, testInChromium } = pageTests()
 
 const LIGHT = { colors: 'light', colorScheme: 'light', background: 'rgb(241, 245, 240)' } as const
 const DARK = { colors: 'dark', colorScheme: 'dark', background: 'rgb(13, 20, 16)' } as const
@@ -38,7 +38,7 @@ const LARGE = ['-9223372036854775808', '9007199254740993', '9223372036854775807'
 
 describe.concurrent('the page in a browser', () => {
   for (const { name, background, ...screen } of SCREENS)
-    testPage(
+    testInChromium(
       `signs in, shows, adds, deletes and restores plants, and signs out, at ${name}`,
       async (begin) => {
         const { service, page, requests, errors, violations, ui } = await begin({ screen, isClosed: true })
@@ -183,7 +183,7 @@ describe.concurrent('the page in a browser', () => {
     expect(requests.filter((request) => !request.includes(` ${urlOf(service)}`))).toEqual([])
   })
 
-  testPage(
+  testInChromium(
     'says nothing wrong over a line of 20 kB/s that takes 2 s',
     async (begin) => {
       const { service, page, ui } = await begin({ plants: 120, screen: {}, isClosed: true })
@@ -215,7 +215,7 @@ describe.concurrent('the page in a browser', () => {
   )
 })
 
-testPage(
+testInChromium(
   'a million plants leave the memory of the tab bounded',
   async (begin) => {
     const { page, ui } = await begin({ plants: 1_000_000, screen: {} })

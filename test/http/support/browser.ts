@@ -1,10 +1,25 @@
-import { type BrowserContext, type BrowserContextOptions, chromium } from 'playwright-core'
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, firefox } from 'playwright-core'
 import type { Requirement } from '../../support/requirement.ts'
 
-const EXECUTABLES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome']
-const executable = EXECUTABLES.map((name) => Bun.which(name)).find((path) => path !== null)
+/** A browser of the system that tests drive. */
+export interface Driven extends Requirement {
+  readonly name: string
+  readonly start: () => Promise<Browser>
+}
 
-export const CHROMIUM: Requirement = { missing: 'Chromium is missing', isMet: () => executable !== undefined }
+export const CHROMIUM = driven(
+  'Chromium',
+  ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'],
+  (executablePath) => chromium.launch({ executablePath }),
+)
+
+/** A mouse, which Firefox does not find on a machine without a screen: it is fine, and hovers. */
+const MOUSE = { 'ui.primaryPointerCapabilities': 6, 'ui.allPointerCapabilities': 6 }
+
+export const FIREFOX = driven('Firefox', ['firefox-esr', 'firefox'], async (executablePath) =>
+  // This channel speaks WebDriver BiDi to a Firefox as its users have it.
+  withoutColors(await firefox.launch({ channel: 'moz-firefox', executablePath, firefoxUserPrefs: MOUSE })),
+)
 
 /** The time for a browser to start and to do the steps of a test, on a busy machine too. */
 export const BROWSER_TIMEOUT_MS = 60_000
@@ -15,18 +30,25 @@ export interface Screen extends BrowserContextOptions {
   readonly only?: string
 }
 
-let shared: ReturnType<typeof startBrowser> | undefined
+const shared = new Map<Driven, ReturnType<typeof startBrowser>>()
 
-/** The browser of all tests in this process, with which it ends. A start takes two seconds. */
-export function sharedBrowser() {
-  shared ??= startBrowser()
-  return shared
+/** The browser of this kind for all tests in this process. A start takes two seconds. */
+export function sharedBrowser(kind: Driven = CHROMIUM) {
+  const browser = shared.get(kind) ?? startBrowser(kind)
+  shared.set(kind, browser)
+  return browser
+}
+
+/** Ends the browser of this kind that is shared, if there is one. */
+export async function endBrowser(kind: Driven): Promise<void> {
+  const browser = shared.get(kind)
+  shared.delete(kind)
+  await (await browser)?.[Symbol.asyncDispose]()
 }
 
 /** A browser with an empty profile. */
-export async function startBrowser() {
-  if (executable === undefined) throw new Error(`there is none of ${EXECUTABLES.join(', ')}`)
-  const browser = await chromium.launch({ executablePath: executable })
+export async function startBrowser({ start }: Driven = CHROMIUM) {
+  const browser = await start()
   let kept: BrowserContext | undefined
   return {
     open: async ({ only, ...screen }: Screen = {}) => watch(await browser.newContext(screen), only),
@@ -42,6 +64,37 @@ export async function startBrowser() {
     },
     [Symbol.asyncDispose]: () => browser.close(),
   }
+}
+
+function driven(name: string, executables: readonly string[], launch: (path: string) => Promise<Browser>): Driven {
+  const executable = executables.map((each) => Bun.which(each)).find((path) => path !== null)
+  return {
+    name,
+    missing: `${name} is missing`,
+    isMet: () => executable !== undefined,
+    start: async () => {
+      if (executable === undefined) throw new Error(`there is none of ${executables.join(', ')}`)
+      return launch(executable)
+    },
+  }
+}
+
+/**
+ * Playwright sets the color scheme of each new profile, with a command that Firefox 153 does not know. Nothing turns that off, so
+ * this drops the command where Playwright's server sends it. Its types do not show that.
+ */
+function withoutColors(browser: Browser): Browser {
+  const { _connection: connection } = browser as unknown as {
+    readonly _connection: { toImpl(client: Browser): { readonly _browserSession: Session } }
+  }
+  const session = connection.toImpl(browser)._browserSession
+  const send = session.send.bind(session)
+  session.send = async (method, params) => (method === 'emulation.setMediaFeaturesOverride' ? {} : send(method, params))
+  return browser
+}
+
+interface Session {
+  send: (method: string, params: object) => Promise<object>
 }
 
 /** A page, its requests, the errors on its console and uncaught ones, and the violations of its policy. */

@@ -1,13 +1,24 @@
-import { expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
 import axe from 'axe-core'
 import type { Page, Route } from 'playwright-core'
 import { IS_LONG } from '../../support/long.ts'
 import { addPlants } from '../../support/many-plants.ts'
 import { lacks } from '../../support/requirement.ts'
 import { until } from '../../support/until.ts'
-import { BROWSER_TIMEOUT_MS, CHROMIUM, type Screen, sharedBrowser } from './browser.ts'
+import {
+  BROWSER_TIMEOUT_MS,
+  CHROMIUM,
+  type Driven,
+  endBrowser,
+  FIREFOX,
+  type Screen,
+  sharedBrowser,
+} from './browser.ts'
 import { type Service, startService } from './service.ts'
 import { type ServiceOptions, SOCKET_TRANSPORTS, type Transport } from './transports.ts'
+
+/** Where tests of the page run, unless they say otherwise. */
+const BROWSERS = IS_LONG ? [CHROMIUM, FIREFOX] : [CHROMIUM]
 
 /** How a test of the page begins: on an empty store, signed in with the write token of user `me`, in the profile that is kept. */
 interface Start extends ServiceOptions {
@@ -21,16 +32,19 @@ interface Start extends ServiceOptions {
 
 /** Registers tests of the page. Without a screen of its own a test closes the page of the one before, so such tests are not concurrent. */
 export function pageTests() {
-  const open = async (screen?: Screen) => {
-    const browser = await sharedBrowser()
-    const watched = await (screen ? browser.open(screen) : browser.reopen())
-    return { ...watched, ui: uiOf(watched.page) }
-  }
+  // Chromium ends with the process, but Firefox does not.
+  afterAll(() => endBrowser(FIREFOX))
   const begin = async (
     transport: Transport,
+    driven: Driven,
     { plants = [], screen, isClosed, ...options }: Start,
     stack: AsyncDisposableStack,
   ) => {
+    const open = async (screen?: Screen) => {
+      const browser = await sharedBrowser(driven)
+      const watched = await (screen ? browser.open(screen) : browser.reopen())
+      return { ...watched, ui: uiOf(watched.page) }
+    }
     const service = stack.use(await startService(transport, options))
     if (typeof plants === 'number') addPlants(service.database, plants)
     else
@@ -40,21 +54,30 @@ export function pageTests() {
       }
     const opened = await open(screen)
     if (!isClosed) await opened.ui.visit(service)
-    return { ...opened, service }
+    return { ...opened, service, open }
   }
   type Begun = ReturnType<typeof begin>
   type Run = (begin: (start?: Start) => Begun) => Promise<void>
   /** Registers a test, which calls `begin` once. `bun run check` leaves out those that are long. */
-  const testPage = (title: string, run: Run, { timeoutMs = BROWSER_TIMEOUT_MS, isLong = false } = {}) =>
-    test.skipIf(lacks(CHROMIUM) || (isLong && !IS_LONG)).each(SOCKET_TRANSPORTS)(
-      `${title}, $name`,
-      async (transport) => {
-        await using stack = new AsyncDisposableStack()
-        await run((start = {}) => begin(transport, start, stack))
-      },
-      timeoutMs,
-    )
-  return { open, testPage }
+  const testPage = (
+    title: string,
+    run: Run,
+    { timeoutMs = BROWSER_TIMEOUT_MS, isLong = false, browsers = BROWSERS } = {},
+  ) => {
+    for (const driven of browsers)
+      test.skipIf((isLong && !IS_LONG) || lacks(driven)).each(SOCKET_TRANSPORTS)(
+        `${title}, ${driven.name}, $name`,
+        async (transport) => {
+          await using stack = new AsyncDisposableStack()
+          await run((start = {}) => begin(transport, driven, start, stack))
+        },
+        timeoutMs,
+      )
+  }
+  /** For what Playwright does in Chromium alone: downloads, bodies of requests, touch, no JavaScript, slow lines, heaps. */
+  const testInChromium = (title: string, run: Run, options: Parameters<typeof testPage>[2] = {}) =>
+    testPage(title, run, { ...options, browsers: [CHROMIUM] })
+  return { testPage, testInChromium }
 }
 
 export const urlOf = ({ port }: { readonly port: number }) => `http://127.0.0.1:${port}/`
