@@ -56,21 +56,34 @@ printf "app read sha256:%064d\\n" 0 > kept-tokens
 echo "me write $("$EXECUTABLE" token hash < leaked-token) lost" | cat kept-tokens - > tokens
 echo '{"user":"me","id":1,"name":"Monstera"}' | "$EXECUTABLE" import
 `
-const STORE = `cp "$STORE"/* .
-TOKEN=$(cat token)
-export PLANTSTORE_DATABASE="$PWD/plantstore.db"
-`
+/** Installs the executable as a package does. */
+const INSTALL = `rm /usr/local/bin/plantstore
+mkdir bin && touch bin/plantstore
+mount -t overlay -o "lowerdir=$PWD/bin:/usr/bin" overlay /usr/bin
+mount --bind "$EXECUTABLE" /usr/bin/plantstore`
+/** Commands that are about a database of their own, in the working directory or on PostgreSQL. */
+const OWN_DATABASE = /(?<!\/)\bplantstore\.db|\bserve\b|\.\/plantstore\b|"\$PLANTSTORE_DATABASE"/
+
+/** Copies the store to where the commands expect it. A package finds it by itself, unless they are about an installation by hand. */
+function placeStore(commands: string): string {
+  const copied = 'cp "$STORE"/* .\nTOKEN=$(cat token)\n'
+  if (OWN_DATABASE.test(commands))
+    return `${copied}export PLANTSTORE_DATABASE="$PWD/plantstore.db" SERVED="$PWD/plantstore.db"\n`
+  const isByHand = commands.includes('/usr/local/bin/')
+  const place = isByHand ? 'export PLANTSTORE_DATABASE="$SERVED"' : INSTALL
+  return `${copied}mv plantstore.db /var/lib/plantstore\nSERVED=/var/lib/plantstore/plantstore.db\n${place}\n`
+}
+
 /** The files that commands read, each with the command that makes it. */
 const READ_FILES: readonly (readonly [RegExp, string])[] = [
   [/\b(?:restore|chown 65532) (plants\.db|restored\.db)/, 'plantstore backup'],
   [/\brestore (\/var\/backups\/\S+)/, 'plantstore backup'],
   [/\b(?:import|wc -l) (plants\.jsonl)/, 'plantstore export >'],
   [/\bfind (\/var\/backups\/\S+)/, 'plantstore backup --dir'],
-  [/\bexport PLANTSTORE_DATABASE=(\/\S+)/, 'plantstore backup'],
   [/^set -a; \. \.\/(plantstore\.env)/m, 'printf "PLANTSTORE_LISTEN=127.0.0.1:3001\\n" >'],
 ]
-const RUNNING = 'plantstore serve\n'
-const RUNNING_TLS = 'plantstore serve --tls-cert fullchain.pem --tls-key privkey.pem\n'
+const RUNNING = 'plantstore serve --database "$SERVED"'
+const RUNNING_TLS = `${RUNNING} --tls-cert fullchain.pem --tls-key privkey.pem`
 /** What is true after commands that would also succeed without an effect. */
 const EFFECTS: readonly (readonly [RegExp, string])[] = [
   [/\bmv tokens\.new tokens$/m, 'cmp kept-tokens tokens'],
@@ -111,13 +124,13 @@ async function runCommands(commands: readonly string[], isTutorial: boolean) {
   const needsServer = /\bcurl\b|healthcheck|s_client/.test(text) && !commands.some((each) => /\bserve\b/.test(each))
   const script = [
     PRELUDE,
-    isTutorial ? '' : FAILING_CURL + STORE,
+    isTutorial ? '' : FAILING_CURL + placeStore(text),
     ...READ_FILES.flatMap(([file, make]) => {
       const [, path] = file.exec(text) ?? []
       return path === undefined || isTutorial ? [] : `${make} ${path} 2> /dev/null\n`
     }),
     usesPostgres ? makePostgres(text) : '',
-    !isTutorial && needsServer ? (text.includes('s_client') ? RUNNING_TLS : RUNNING) : '',
+    !isTutorial && needsServer ? `${text.includes('s_client') ? RUNNING_TLS : RUNNING}\n` : '',
     ...commands.map((command) => `${command}\n`),
     ...EFFECTS.flatMap(([command, check]) => (command.test(text) ? [`${check}\n`] : [])),
   ].join('')
