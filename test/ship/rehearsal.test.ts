@@ -7,7 +7,8 @@ import { IS_LONG } from '../support/long.ts'
 import { runProgram } from '../support/program.ts'
 import { lacks, program } from '../support/requirement.ts'
 import { CONTAINERS } from './container.ts'
-import { copyProject } from './project-copy.ts'
+import { DOCKER, startDocker } from './docker.ts'
+import { copyProject, HOMEPAGE } from './project-copy.ts'
 import { startRegistry } from './registry.ts'
 import { runWell } from './run.ts'
 import { releaseCommand } from './workflow.ts'
@@ -15,11 +16,9 @@ import { releaseCommand } from './workflow.ts'
 const REHEARSAL_TIMEOUT_MS = 900_000
 const { version } = manifest
 /** What the forge tells the steps of its workflow. */
-const FORGE = {
-  GITHUB_REF_NAME: `v${version}`,
-  GITHUB_REPOSITORY: manifest.homepage.replace('https://github.com/', ''),
-  GITHUB_REPOSITORY_OWNER: 'Owner',
-}
+const [GITHUB_REPOSITORY = '', GITHUB_REPOSITORY_OWNER = ''] = /([^/]+)\/[^/]+$/.exec(HOMEPAGE) ?? []
+const IMAGE = `ghcr.io/${GITHUB_REPOSITORY.toLowerCase()}`
+const FORGE = { GITHUB_REF_NAME: `v${version}`, GITHUB_REPOSITORY, GITHUB_REPOSITORY_OWNER }
 const PROGRAMS = ['buildah', 'cosign', 'docker-registry', 'qemu-aarch64', 'shasum']
 const NEEDS = [CONTAINERS, ...PROGRAMS.map(program)]
 
@@ -47,7 +46,7 @@ async function startRehearsal() {
   mkdirSync(bin, { recursive: true })
   await runWell(['env', 'COSIGN_PASSWORD=', 'cosign', 'generate-key-pair'], bin)
   writeFileSync(join(bin, 'cosign'), cosignWithKey(bin), { mode: 0o755 })
-  const image = `${registry.address}/owner/plantstore`
+  const image = `${registry.address}/${GITHUB_REPOSITORY.toLowerCase()}`
   const PATH = `${bin}:${registry.bin}:${process.env.PATH}`
   const environment = { ...process.env, ...FORGE, COSIGN_PASSWORD: '', FINAL_IMAGE: registry.base, PATH }
   /** Runs commands as they are written, but with the registry of this machine. Prints them for the log. */
@@ -183,9 +182,35 @@ describe.skipIf(!IS_LONG || lacks(...NEEDS))('the rehearsal of a release', () =>
           'org.opencontainers.image.title': 'Plant Store',
           'org.opencontainers.image.version': version,
           'org.opencontainers.image.revision': expect.stringMatching(/^[0-9a-f]{40}$/),
-          'org.opencontainers.image.source': manifest.homepage,
+          'org.opencontainers.image.source': HOMEPAGE,
         })
       }
+    },
+    REHEARSAL_TIMEOUT_MS,
+  )
+
+  test.skipIf(lacks(...DOCKER))(
+    'has archives whose lines for Docker and Compose start the pushed image, and whose manifests for Kubernetes name it',
+    async () => {
+      const archive = join(rehearsal.release, `plantstore-${version}-linux-x64`)
+      await using docker = await startDocker(rehearsal.registry.address)
+      const run = (script: string) =>
+        runWell(['env', `PATH=${docker.bin}:${process.env.PATH}`, 'bash', '-euo', 'pipefail', '-c', script], archive)
+      const page = await Bun.file(join(archive, 'docs/how-to/install.md')).text()
+      const commandsOf = (row: string): string => {
+        const [line = ''] = new RegExp(`^\\| \\[${row}\\].*`, 'm').exec(page) ?? []
+        return [...line.matchAll(/`([^`]+)`/g)].map(([, command]) => command).join('\n')
+      }
+      const byDocker = await run(`${commandsOf('image')} --wait 1m`)
+      await run('docker rm --force plantstore')
+      const byCompose = await run(`${commandsOf('Compose')} --wait 1m`)
+      const folders = ['sqlite', 'postgres'].map((name) => `kustomize build contrib/kubernetes/${name}`).join('; ')
+      const images = await run(
+        `{ ${folders}; cat contrib/kubernetes/postgres/tokens.yaml; } | grep --only-matching 'image: ghcr.*'`,
+      )
+
+      for (const printed of [byDocker, byCompose]) expect(printed).toMatch(/^plst_/m)
+      expect(new Set(images.trim().split('\n'))).toEqual(new Set([`image: ${IMAGE}:${version}`]))
     },
     REHEARSAL_TIMEOUT_MS,
   )
