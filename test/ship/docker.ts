@@ -32,7 +32,8 @@ export async function startDocker(registry: string) {
   const { child, ended, stderr } = startProgram([...unshare, `. ${file('variables')}; ${serve}`])
   const dispose = async () => {
     await runIn([file('bin/docker'), 'rm', '--all', '--force', '--time', '0'])
-    child.kill()
+    // It does not end by another signal. Its network and its processes end with it.
+    child.kill('SIGKILL')
     await ended
     disk[Symbol.dispose]()
   }
