@@ -35,22 +35,24 @@ export function pollsIn(text: string): readonly string[] {
     const flag = test?.type === 'UnaryExpression' ? test.argument : test
     return flag?.type === 'Identifier' && WORK.test(loop) && !changes(loop, flag.name)
   }
+  const isPollingLoop = (loop: Node & Loop, own: string): boolean => {
+    const awaited = nodes
+      .filter(({ type, start, end }) => type === 'AwaitExpression' && start >= loop.start && end <= loop.end)
+      .map(textOf)
+    const isEmpty = loop.body.type === 'EmptyStatement' || (loop.body.type === 'BlockStatement' && !loop.body.body[0])
+    const isWaiting = awaited.length > 0 || PAUSE.test(own) || isEmpty
+    const asksAnew = awaited.some((each) => WORK.test(each) && changes(own, each))
+    const takesNext = loop.type === 'ForStatement' && /\.(?:shift|pop)\(\)$/.test(textOf(loop.update ?? {}))
+    return isWaiting && !asksAnew && !takesNext && !isLimited(loop.test, own)
+  }
   const isPoll = (node: Node): boolean => {
     // What is in a string is no code.
     const own = textOf(node).replace(/'[^'\n]*'/g, "''")
-    if (isLoop(node)) {
-      const awaited = nodes.filter(({ type, start, end }) => {
-        return type === 'AwaitExpression' && start >= node.start && end <= node.end
-      })
-      const isIdle = node.body.type === 'EmptyStatement' || (node.body.type === 'BlockStatement' && !node.body.body[0])
-      const isWaiting = awaited.length > 0 || PAUSE.test(own) || isIdle
-      const asksAnew = awaited.map(textOf).some((each) => WORK.test(each) && changes(own, each))
-      const isEmptying = node.type === 'ForStatement' && /\.(?:shift|pop)\(\)$/.test(textOf(node.update ?? {}))
-      return isWaiting && !asksAnew && !isEmptying && !isLimited(node.test, own)
-    }
+    if (isLoop(node)) return isPollingLoop(node, own)
     if (node.type === 'ForOfStatement') return /^for await \(.* of (?:\w+\.)?\w*[iI]nterval\(/.test(own)
     if (node.type === 'CallExpression') return /^(?:\w+\.)?setInterval\(.*\b(?:clearInterval|resolve)\b/s.test(own)
     if (!/^(?:FunctionDeclaration|VariableDeclarator)$/.test(node.type)) return false
+    // A function that pauses and calls itself.
     const [, name, body = ''] = NAMED.exec(own) ?? []
     return PAUSE.test(body) && new RegExp(`(?<![.\\w'"\`])${name}\\b(?!:)`).test(body)
   }
