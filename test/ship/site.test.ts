@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import { readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import { pageNames } from '../../docs/site/pages.ts'
 import { testLong } from '../fault/rounds.ts'
@@ -18,9 +19,11 @@ const BUILD_TIMEOUT_MS = 900_000
 /** A folder for pictures of the site, to look at. */
 const PICTURES = process.env.SITE_PICTURES
 
+/** The page with the tables of error codes. */
+const CODES_PAGE = 'reference/http'
 /** The pages that are looked at: the start, long tables, an error, and all that have a diagram. */
 const PAGES = [
-  ...['index', 'how-to/proxy', 'errors/40901', 'reference/cli'],
+  ...['index', 'how-to/proxy', 'errors/40901', 'reference/cli', CODES_PAGE],
   ...[...pageNames()]
     .filter(([page]) => readFileSync(join(PROJECT, page), 'utf8').includes('```mermaid'))
     .map(([, name]) => name.replace('.md', '')),
@@ -222,8 +225,18 @@ describe.skipIf(!IS_LONG || lacks(CHROMIUM))('the site', () => {
           const picture = `${name.replace('/', '-')}-${viewport.width}-${colorScheme}.png`
           if (PICTURES) await page.screenshot({ path: join(PICTURES, picture) })
           const width = await page.evaluate<number>('document.documentElement.scrollWidth')
+          await page.evaluate(axe.source)
+          // A color is not what it will be while it changes.
+          await page.evaluate('Promise.allSettled(document.getAnimations().map(({ finished }) => finished)).then(() => {})')
+          const pale = await page.evaluate<readonly unknown[]>(
+            `axe.run({ include: '.vp-doc', exclude: '[class*=language-]' }, { runOnly: ['color-contrast'] }).then(({ violations }) => violations)`,
+          )
+          const wide = await page.evaluate<number>(
+            `[...document.querySelectorAll('table')].filter((each) => each.scrollWidth > each.clientWidth).length`,
+          )
           const isDark = await page.evaluate<boolean>('document.documentElement.classList.contains("dark")')
-          expect([name, width, isDark]).toEqual([name, viewport.width, colorScheme === 'dark'])
+          expect([name, width, isDark, pale]).toEqual([name, viewport.width, colorScheme === 'dark', []])
+          if (name === CODES_PAGE) expect(wide).toBe(0)
         }
 
         expect(seen.errors).toEqual([])
