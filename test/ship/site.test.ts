@@ -227,7 +227,9 @@ describe.skipIf(!IS_LONG || lacks(CHROMIUM))('the site', () => {
           const width = await page.evaluate<number>('document.documentElement.scrollWidth')
           await page.evaluate(axe.source)
           // A color is not what it will be while it changes.
-          await page.evaluate('Promise.allSettled(document.getAnimations().map(({ finished }) => finished)).then(() => {})')
+          await page.evaluate(
+            'Promise.allSettled(document.getAnimations().map(({ finished }) => finished)).then(() => {})',
+          )
           const pale = await page.evaluate<readonly unknown[]>(
             `axe.run({ include: '.vp-doc', exclude: '[class*=language-]' }, { runOnly: ['color-contrast'] }).then(({ violations }) => violations)`,
           )
