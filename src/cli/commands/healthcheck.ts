@@ -21,12 +21,12 @@ export const healthcheckCommand = (program: Command, io: Io) =>
   }).action(async ({ listen, tlsCert, wait, json }) => {
     const scheme = tlsCert === undefined ? 'http' : 'https'
     const newTarget = () => ({ ...clientTarget(listen), signal: AbortSignal.timeout(HEALTHCHECK_TIMEOUT_MS) })
-    const waitsUntil = Date.now() + wait
+    const waitsUntilMs = io.monotonicMs() + wait
     let target = newTarget()
     // With a certificate, the server must have the same one, or one for the same names of the same authority.
     const trust = tlsCert === undefined ? {} : (await import('../../http/tls.ts')).trustOnly(tlsCert)
     let answer = await askReadiness(scheme, { ...trust, ...target })
-    while (answer !== 200 && Date.now() < waitsUntil && mayBecomeReady(io)) {
+    while (answer !== 200 && io.monotonicMs() < waitsUntilMs && mayBecomeReady(io)) {
       await Bun.sleep(PAUSE_MS)
       target = newTarget()
       answer = await askReadiness(scheme, { ...trust, ...target })
