@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { chmodSync, cpSync, mkdirSync, renameSync } from 'node:fs'
 import { request } from 'node:https'
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { connect } from 'node:tls'
 import { serveDatabase } from '../cli/support/database.ts'
 import { makeCertificate, OPENSSL } from '../support/certificates.ts'
@@ -13,6 +14,7 @@ import { scrape, scrapeUntil } from '../support/metrics.ts'
 import { PROCESS_TOOLS, SERVER_CORE, workersOf } from '../support/process.ts'
 import { runProgram } from '../support/program.ts'
 import { lacks } from '../support/requirement.ts'
+import { injectFault, STRACE } from '../support/strace.ts'
 import { until } from '../support/until.ts'
 import { ROUNDS_TIMEOUT_MS, rounds } from './rounds.ts'
 
@@ -22,6 +24,8 @@ const CONNECTIONS = 40
 /** New connections at a time, while certificates are renewed. */
 const CLIENTS = 8
 const THREE = ['--threads', '3']
+/** So many SIGHUPs without a pause. */
+const SIGNALS = 20
 const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 
@@ -96,6 +100,34 @@ describe.skipIf(lacks(OPENSSL))('SIGHUP of a server with TLS', () => {
     const [answer] = await once(held, 'response')
     expect(answer.statusCode).toBe(200)
     expect(await server.end()).toBe(0)
+  })
+
+  test.skipIf(lacks(STRACE))('changes nothing in any thread if one of them cannot listen', async () => {
+    await using service = await serveTls()
+    const { server } = service
+    await service.renew(60)
+    const last = workersOf(server.pid).at(-1) ?? 0
+    await using _fault = await injectFault(last, ['bind'], 'error=EADDRINUSE', { inThread: true })
+
+    server.signal('SIGHUP')
+    await until('it says so', () => server.stdout().includes('the certificate stays as it is'))
+
+    expect(await daysOnAll(server.port)).toEqual(new Set([30]))
+  })
+
+  test('leaves no listener behind if another one comes before its end', async () => {
+    await using service = await serveTls()
+    const { server } = service
+
+    // Signals that come at the same moment are one.
+    for (let signals = 0; signals < SIGNALS; signals++) {
+      server.signal('SIGHUP')
+      await nextTurn()
+    }
+    await service.renew(60)
+    await service.hangUp()
+
+    await until('all show the last certificate', async () => (await daysOnAll(server.port)).isSubsetOf(new Set([60])))
   })
 
   test('changes nothing while the server ends, and takes no new connection', async () => {

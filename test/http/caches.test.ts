@@ -26,6 +26,8 @@ const COUNTED: readonly Transport[] = IN_PROCESS.flatMap((transport) =>
 )
 /** It stands still unless a test moves it: the versions that a store knows never expire. */
 const clock = { monotonicMs: 0 }
+/** Each of them has its share of the memory for caches. */
+const THREADS = 3
 /** A character that takes two bytes. */
 const WIDE = 'ж'
 
@@ -92,9 +94,12 @@ describe.each(COUNTED)('the token cache, with $name', (transport) => {
     expect(reads.findToken).toBe(2)
   })
 
-  test('holds as many JWTs beside other tokens as their texts have room', async () => {
+  test('holds as many JWTs beside other tokens as their texts have room in the share of its thread', async () => {
     await using issuer = await startIssuer({ keys: [await makeKey('EdDSA')] })
-    await using service = await countReads(transport, { jwt: { issuer: issuer.issuer, audience: AUDIENCE } })
+    await using service = await countReads(transport, {
+      jwt: { issuer: issuer.issuer, audience: AUDIENCE },
+      app: { threads: THREADS },
+    })
     const { ask, reads, token } = service
     const x = 'x'.repeat(5700)
     const askForBytes = async (bytes: number) => {
@@ -106,10 +111,10 @@ describe.each(COUNTED)('the token cache, with $name', (transport) => {
     }
 
     await ask(token)
-    await askForBytes(TOKEN_CACHE_MAX_BYTES / 2)
+    await askForBytes(TOKEN_CACHE_MAX_BYTES / THREADS / 2)
     await ask(token)
     expect(reads.findToken).toBe(1)
-    await askForBytes(TOKEN_CACHE_MAX_BYTES)
+    await askForBytes(TOKEN_CACHE_MAX_BYTES / THREADS)
     await ask(token)
     expect(reads.findToken).toBe(2)
   })
@@ -278,13 +283,13 @@ describe.each(COUNTED)('the list cache, with $name', (transport) => {
     expect((await readsOf(reads, () => ask(token, '?limit=1&after=0')))[0]).toBe(1)
   })
 
-  test('drops the lists of the user who was idle the longest once all lists take LIST_CACHE_MAX_BYTES', async () => {
-    await using service = await countReads(transport)
+  test('drops the lists of the user who was idle the longest once all lists take the share of their thread', async () => {
+    await using service = await countReads(transport, { app: { threads: THREADS } })
     const { ask, reads, store, token, user } = service
     const bytes = CACHED_LIST_MAX_BYTES - 8192
     await store.createPlant(user, { id: 1n, name: WIDE.repeat(bytes / 2) })
     const others: string[] = []
-    while (others.length * LISTS_PER_USER_MAX * bytes < LIST_CACHE_MAX_BYTES) {
+    while (others.length * LISTS_PER_USER_MAX * bytes < LIST_CACHE_MAX_BYTES / THREADS) {
       const name = `user ${others.length}`
       others.push((await createToken(store, { user: name })).text)
       await store.createPlant(await service.userIdOf(name), { id: 1n, name: WIDE.repeat(bytes / 2) })

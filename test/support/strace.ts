@@ -51,12 +51,13 @@ export async function traceLooks(pid: number) {
 }
 
 /**
- * Brings a fault into some system calls of all threads of a process until it is disposed of. `fault` is written as for
- * strace, like `error=EROFS` or `delay_enter=500ms`.
+ * Brings a fault into some system calls of all threads of a process, or of the thread with this id, until it is disposed of.
+ * `fault` is written as for strace, like `error=EROFS` or `delay_enter=500ms`.
  */
-export async function injectFault(pid: number, calls: readonly string[], fault: string) {
+export async function injectFault(pid: number, calls: readonly string[], fault: string, { inThread = false } = {}) {
   const names = calls.join(',')
-  const strace = await attach(pid, ['-e', `trace=${names}`, '-e', `inject=${names}:${fault}`, '-o', '/dev/null'])
+  const inject = ['-e', `trace=${names}`, '-e', `inject=${names}:${fault}`, '-o', '/dev/null']
+  const strace = await attach(pid, inject, inThread ? [] : ['-f'])
   return { kill: strace.kill, [Symbol.asyncDispose]: strace.detach }
 }
 
