@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { prepareThreads } from '../../src/cli/serve/threads.ts'
 import { makeDatabase } from '../cli/support/database.ts'
 import { COMMAND, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
@@ -19,6 +20,8 @@ const THREADS = 3
 const CLIENTS = 8
 /** How long a server waits for the lock of its port. */
 const CLAIM_MAX_WAIT_MS = 2000
+/** Longer than any test. */
+const FOREVER_MS = 2 ** 31 - 1
 /** So many descriptors a server may have. */
 const DESCRIPTORS = 40
 /** The sockets of the system that a server reads before it listens. */
@@ -142,6 +145,25 @@ test.skipIf(lacks(PROCESS_TOOLS)).each([1, THREADS])(
   },
   ROUNDS_TIMEOUT_MS,
 )
+
+test('a thread that could not start owes no answer to what it was asked, before its end and after', async () => {
+  const { promise: ended, resolve: onThreadEnd } = Promise.withResolvers<void>()
+  const never = new Promise<never>(() => {})
+  const shutdown = {
+    signalled: never,
+    failed: never,
+    hasFailed: false,
+    onFailure() {},
+    onThreadEnd: () => onThreadEnd(),
+  }
+  const threads = prepareThreads(1, shutdown, () => {})
+
+  // Without options it cannot start.
+  await threads.start(() => ({ share: { port: new MessageChannel().port1 } }) as never)
+  await ended
+
+  expect(await threads.ask({ call: 'readMetrics' }, FOREVER_MS)).toEqual([undefined])
+})
 
 test.each([
   // The first message of a thread that answers says that it listens.
