@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { OPTIONS } from '../../src/config.ts'
+import { HOMEPAGE } from '../../src/version.ts'
 import { leafCommands, nameOf } from '../support/commands.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks, program } from '../support/requirement.ts'
@@ -35,4 +36,5 @@ test.skipIf(lacks(program('man')))('man shows each command, option and variable 
   expect(words.filter((word) => !lines.some((line) => line === word || line.startsWith(`${word} `)))).toEqual([])
   expect(shown.split('\n').filter((line) => Bun.stringWidth(line) > 80)).toEqual([])
   expect(shown).toContain('November 24, 2026')
+  expect(shown).toContain(HOMEPAGE)
 })
