@@ -1,35 +1,15 @@
 import { describe, expect } from 'bun:test'
-import { join } from 'node:path'
 import { IS_LONG } from '../../support/long.ts'
 import { addPlants } from '../../support/many-plants.ts'
 import { until } from '../../support/until.ts'
 import { BROWSER_TIMEOUT_MS } from '../support/browser.ts'
 import { HOSTILE_TEXTS, hostile } from '../support/hostile.ts'
 import { change, pageTests, urlOf, withoutRefusals } from '../support/page.ts'
+import { looksAt, screensFor } from '../support/screens.ts'
 
 const { testPage, testInChromium } = pageTests()
 
-const LIGHT = { colors: 'light', colorScheme: 'light', background: 'rgb(241, 245, 240)' } as const
-const DARK = { colors: 'dark', colorScheme: 'dark', background: 'rgb(13, 20, 16)' } as const
-/** The colors of the system in the place of those of the page. */
-const FORCED = { colors: 'forced', colorScheme: 'dark', forcedColors: 'active', background: 'rgb(0, 0, 0)' } as const
-/** In CSS pixels. A screen of 1280 pixels has 320 at a zoom of 400 %, and one of 1440 has 720 at 200 %. */
-const WIDTHS = [390, 320, 720, 1280, 2560]
-/** Narrower screens show each plant as a card, and have buttons for thumbs. */
-const PHONE_MAX_PX = 640
-
-/** Screens of people; `bun run check:long page` tries all of them, and `bun run check` a dark phone. */
-const SCREENS = WIDTHS.flatMap((width) => [DARK, LIGHT, FORCED].map((colors) => ({ ...colors, width })))
-  .slice(0, IS_LONG ? undefined : 1)
-  .map(({ width, colors, ...screen }) => ({
-    ...screen,
-    name: `${width} px, ${colors}`,
-    viewport: { width, height: 900 },
-    hasTouch: width < PHONE_MAX_PX,
-  }))
-
-/** A folder for pictures of the page, to look at. */
-const PICTURES = process.env.PAGE_PICTURES
+const SCREENS = screensFor('390 px, dark')
 
 /** How much a page may grow while it shows and downloads a million plants, which have 60 MB. */
 const HEAP_GROWTH_MAX_BYTES = 5 * 1024 ** 2
@@ -37,19 +17,12 @@ const HEAP_GROWTH_MAX_BYTES = 5 * 1024 ** 2
 const LARGE = ['-9223372036854775808', '9007199254740993', '9223372036854775807']
 
 describe.concurrent('the page in a browser', () => {
-  for (const { name, background, ...screen } of SCREENS)
+  for (const { background, ...screen } of SCREENS)
     testInChromium(
-      `signs in, shows, adds, deletes and restores plants, and signs out, at ${name}`,
+      `signs in, shows, adds, deletes and restores plants, and signs out, at ${screen.name}`,
       async (begin) => {
         const { service, page, requests, errors, violations, ui } = await begin({ screen, isClosed: true })
-        const problems: string[] = []
-        const look = async (moment: string) => {
-          if (PICTURES) await page.screenshot({ path: join(PICTURES, `${name}, ${moment}.png`) })
-          const small = screen.viewport.width < PHONE_MAX_PX ? await ui.smallTargets() : []
-          const wide = (await ui.scrollWidth()) === screen.viewport.width ? [] : ['scrolls to the side']
-          for (const each of [...(await ui.accessibilityProblems()), ...small, ...wide])
-            problems.push(`${moment}: ${each}`)
-        }
+        const { look, problems } = looksAt(page, screen)
 
         await page.goto(urlOf(service))
         await look('start')
@@ -61,6 +34,7 @@ describe.concurrent('the page in a browser', () => {
         await ui.see('You have no plants yet.')
         await look('empty')
         await ui.click('Add your first plant')
+        await until('an id is suggested', async () => (await ui.field('Id').inputValue()) !== '')
         await ui.send({ Id: '7', Name: ' ' })
         await ui.see('Give the plant a name, with at least one letter.')
         await ui.send({ Id: '5.5', Name: 'Moss' })

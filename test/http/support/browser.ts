@@ -13,12 +13,16 @@ export const CHROMIUM = driven(
   (executablePath) => chromium.launch({ executablePath }),
 )
 
-/** A mouse, which Firefox does not find on a machine without a screen: it is fine, and hovers. */
-const MOUSE = { 'ui.primaryPointerCapabilities': 6, 'ui.allPointerCapabilities': 6 }
+/** Without a screen Firefox finds no mouse, so that none is fine and hovers. Scroll bars take no room, as in Chromium. */
+const PREFERENCES = {
+  'ui.primaryPointerCapabilities': 6,
+  'ui.allPointerCapabilities': 6,
+  'ui.useOverlayScrollbars': 1,
+}
 
 export const FIREFOX = driven('Firefox', ['firefox-esr', 'firefox'], async (executablePath) =>
   // This channel speaks WebDriver BiDi to a Firefox as its users have it.
-  withoutColors(await firefox.launch({ channel: 'moz-firefox', executablePath, firefoxUserPrefs: MOUSE })),
+  withoutColors(await firefox.launch({ channel: 'moz-firefox', executablePath, firefoxUserPrefs: PREFERENCES })),
 )
 
 /** The time for a browser to start and to do the steps of a test, on a busy machine too. */
