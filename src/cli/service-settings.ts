@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fstatSync, openSync, readFileSync, realpathSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readFileSync, realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { CommandUnknownOpts, Option } from '@commander-js/extra-typings'
 import { OPTIONS } from '../config.ts'
@@ -7,14 +7,13 @@ import { AppError, codeOf, misused, orUndefined, readFailure } from '../domain/e
 import { parseEnvironmentFile } from './environment-file.ts'
 import type { Io } from './io.ts'
 
-/** Where the packages put the executable, the settings of the service, and its database if the settings name none. */
+/** Where the packages put the executable and the settings of the service. */
 const EXECUTABLE = '/usr/bin/plantstore'
 const SETTINGS_FILE = '/etc/plantstore/plantstore.env'
-const DATABASE = '/var/lib/plantstore/plantstore.db'
 /** `WorkingDirectory=` of the unit, in which relative paths of the settings begin. */
 const DIRECTORY = '/var/lib/plantstore'
-/** What a command would take without a service. */
-const LOCAL_DATABASE = './plantstore.db'
+/** The database of the service if the settings name none, and that of a command without a service. */
+const DEFAULT_DATABASE = './plantstore.db'
 
 type Variables = Readonly<Record<string, string>>
 
@@ -27,7 +26,7 @@ export function applyServiceSettings(command: CommandUnknownOpts, { program }: P
   if (program.join() !== EXECUTABLE || command.name() === 'serve' || place === undefined) return {}
   if (isGiven(command, place)) return {}
   const settings = readSettings(`Run this as root, or say ${place.long}.`)
-  const variables: Variables = { [`${OPTIONS.database.envVar}`]: DATABASE, ...settings }
+  const variables: Variables = { [`${OPTIONS.database.envVar}`]: DEFAULT_DATABASE, ...settings }
   for (const option of command.options) {
     const { envVar = '' } = option
     const text = variables[envVar]
@@ -73,6 +72,8 @@ function parseSetting(text: string, option: Option): unknown {
 
 /** The operator may mean a database in the working directory, which the command would take without a service. */
 function refuseTwoDatabases(database: string): void {
-  if (!existsSync(LOCAL_DATABASE) || realpathSync(LOCAL_DATABASE) === orUndefined(() => realpathSync(database))) return
-  throw misused(`There are two databases, ${database} of the service and ${LOCAL_DATABASE}: name one with --database.`)
+  const real = (path: string) => orUndefined(() => realpathSync(path))
+  const local = real(DEFAULT_DATABASE)
+  if (local === undefined || local === real(database)) return
+  throw misused(`There are two databases, ${database} and ${DEFAULT_DATABASE}: name one with --database.`)
 }
