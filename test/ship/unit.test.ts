@@ -202,10 +202,12 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit', () => {
     await systemd.write('/etc/plantstore/plantstore.env', `TZ=UTC\n${variables.join('\n')}\n`)
     const withoutUnit = await systemd.run(['env', `${variables[0]}`, 'plantstore', '--version'])
     const names = (await runAsUnit(unit, 'env')).matchAll(/^(TZ|BUN_\w+)=/gm)
+    const printed = await runAsUnit(unit, 'plantstore --version')
+    await systemd.run(['rm', '-r', '/etc/plantstore'])
 
     expect(withoutUnit).toContain('other code')
     expect(Array.from(names, ([, name]) => name)).toEqual(['TZ'])
-    expect(await runAsUnit(unit, 'plantstore --version')).toBe(`${manifest.version}\n`)
+    expect(printed).toBe(`${manifest.version}\n`)
   })
 
   test('is uninstalled by the commands of the documentation, which keep the database', async () => {
