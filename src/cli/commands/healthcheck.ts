@@ -10,6 +10,8 @@ import { toJson } from '../output.ts'
 const HEALTHCHECK_TIMEOUT_MS = 1700
 /** How long --wait waits before it asks again. */
 const PAUSE_MS = 50
+/** In the journal, this stands behind the line of the server. */
+const HAS_ENDED = 'The server has ended: the line before this one says why.'
 
 /** `healthcheck`: asks the server whether it is ready, for containers without a shell. */
 export const healthcheckCommand = (program: Command, io: Io) =>
@@ -34,6 +36,7 @@ export const healthcheckCommand = (program: Command, io: Io) =>
     const status = answer instanceof Error ? null : answer
     if (json) await io.print(toJson({ isReady: status === 200, status }))
     if (status === 200) return io.report('The server is ready.')
+    if (!mayBecomeReady(io)) throw new AppError('address_unavailable', { message: HAS_ENDED, cause: answer })
     const message =
       answer instanceof Error
         ? `There is no answer from ${formatAddress(target, scheme)}${await whyNone(answer, scheme, target)}.`
