@@ -18,7 +18,7 @@ describe('the way to the page', () => {
     }
 
     await page.goto(urlOf(service))
-    await ui.see('Either way the browser keeps the token on its disk until you sign out')
+    await ui.see('The browser keeps the token on its disk until you sign out')
     await ui.signIn(service.token)
     await ui.row(1).waitFor()
     const ofTab = await ui.stored()
@@ -156,7 +156,7 @@ describe('the way to the page', () => {
 
     const changed = ['1', 'Ficus', '']
     expect(seen).toEqual([changed, changed, changed, 0])
-    expect(asked).toEqual(['beforeunload', 'beforeunload', 'Sign out? What was typed is lost.'])
+    expect(asked).toEqual(['beforeunload', 'beforeunload', 'Sign out? The text in the form is lost.'])
     expect([await page.getByRole('form').count(), (await ui.stored()).join().includes('Secret')]).toEqual([0, false])
     expect((await service.list('?include=id')).body).toEqual([{ id: 1, name: 'Ficus' }])
   })
@@ -188,9 +188,14 @@ describe('the way to the page', () => {
     await ui.visit(service)
     await walk()
     const before = await personal()
+    // Not even if the page cannot be loaded again.
+    await page.context().setOffline(true)
+    const failed = page.waitForEvent('requestfailed')
     await ui.click('Sign out')
-    await ui.button('Sign in').waitFor()
+    await failed
     const left = await personal()
+    await page.context().setOffline(false)
+    await page.goto(urlOf(service))
     await page.goBack()
     const signedOut = [await ui.button('Sign in').count(), new URL(page.url()).hash]
     await ui.signIn(ending)
@@ -205,9 +210,15 @@ describe('the way to the page', () => {
     await page.goBack()
     await ui.see('You have no plants yet.')
     hashes.push(new URL(page.url()).hash)
+    await ui.search().fill('era')
+    // As people clear the data of a page.
+    await page.evaluate('sessionStorage.clear()')
+    await page.reload()
+    await ui.button('Sign in').waitFor()
+    hashes.push(new URL(page.url()).hash)
 
     expect([before.length, left, signedOut]).toEqual([3, [], [1, '#/']])
-    expect(hashes).toEqual(['#/', '#/'])
+    expect(hashes).toEqual(['#/', '#/', '#/'])
   })
 
   testInChromium('has words before its script comes, without JavaScript, and while it signs in', async (begin) => {
@@ -305,7 +316,7 @@ describe('the way to the page', () => {
     await ui.click('Show the token')
     const shown = await attributes()
     await ui.signIn(await issuer.token({ scope: 'email' }))
-    await ui.see('This token may not do that. To see plants, sign in with one that may read')
+    await ui.see('This token may not do that. Sign in with one that may read your plants')
     await ui.signIn(await issuer.token({ sub, scope: 'plants:read' }))
     await ui.see('You have no plants yet.')
 
@@ -376,8 +387,8 @@ describe('the way to the page', () => {
     await page.getByRole('alert').getByText('The server does not accept this token.').waitFor()
 
     const around = ['Skip to the plants', 'Sign out']
-    expect(ofList).toEqual([...around, 'Download all', 'Keys', 'evergreen'])
-    expect(ofPlant).toEqual([...around, 'Download all', 'Keys'])
+    expect(ofList).toEqual([...around, 'Refresh', 'Download all', 'Keys', 'evergreen'])
+    expect(ofPlant).toEqual([...around, 'Refresh', 'Download all', 'Keys', 'Copy link'])
     expect(lines.split('\n').length).toBe(61)
     expect((await service.names()).length).toBe(60)
     expect(await page.evaluate<number>('sessionStorage.length')).toBe(0)

@@ -155,6 +155,29 @@ describe('answers on the way to the page', () => {
       expect(await service.names()).toEqual(['Fern', 'Moss', 'Aloe'])
     })
 
+  testPage('a change whose answer was lost stays in doubt if a later try gets a 429', async (begin) => {
+    const { service, page, ui } = await begin({ isClosed: true })
+    using proxy = startProxy(service)
+    const busy = () => Response.json({ error: 42901, message: 'no more' }, { status: 429 })
+
+    await page.goto(urlOf(proxy))
+    await ui.signIn(service.token)
+    await ui.newPlant()
+    proxy.answer(({ method }, ask) => {
+      if (method !== 'POST') return
+      proxy.answer((request) => (request.method === 'POST' ? busy() : undefined))
+      return ask().then(() => new Response(null, { status: 502 }))
+    })
+    await ui.send({ Name: 'Fern' })
+    await ui.see('The server cannot be reached.')
+    await ui.tryNow()
+    await ui.see('The server takes no more requests')
+    await ui.click('Give up')
+    await ui.told('Added “Fern”.')
+
+    expect(await service.names()).toEqual(['Fern'])
+  })
+
   testPage('a line of an upload that one gives up is not counted as refused', async (begin) => {
     const { service, page, ui } = await begin({ isClosed: true })
     using proxy = startProxy(service)
@@ -172,10 +195,21 @@ describe('answers on the way to the page', () => {
     await ui.told('It is not known whether this was stored.')
     await ui.click('Give up')
     await ui.see('Stopped: 0 plants added, 0 already there, 0 refused.')
+    const told = await page.locator('.results li').allTextContents()
+    // Nor does the upload go on if the server is merely too busy.
+    proxy.answer(({ method }) => {
+      if (method !== 'POST') return
+      proxy.answer()
+      return Response.json({ error: 42901, message: 'no more' }, { status: 429 })
+    })
+    await page.locator('[type=file]').setInputFiles({
+      ...{ name: 'plants.jsonl', mimeType: 'application/jsonl' },
+      buffer: Buffer.from('{"id":2,"name":"Ivy"}\n{"id":3,"name":"Moss"}\n'),
+    })
+    await ui.click('Give up')
+    await ui.told('Added 0 plants: stopped at line 1.')
 
-    expect(await page.locator('.results li').allTextContents()).toEqual([
-      'Line 1: The server cannot be reached. It is not known whether this was stored.',
-    ])
+    expect(told).toEqual(['Line 1: The server cannot be reached. It is not known whether this was stored.'])
     expect(await service.names()).toEqual(['Fern'])
   })
 

@@ -1,7 +1,7 @@
 import { describe, expect } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { until } from '../../support/until.ts'
-import { pageTests, urlOf, withoutRefusals } from '../support/page.ts'
+import { change, pageTests, urlOf, withoutRefusals } from '../support/page.ts'
 
 const { testPage, testInChromium } = pageTests()
 
@@ -19,7 +19,6 @@ describe('lists on the page', () => {
     const early = await said()
     slow.release()
     await ui.see('You have no plants yet.')
-    await ui.see('0 plants in all.')
     await ui.click('Add your first plant')
     await ui.send({ Name: 'Fern' })
     await ui.told('Added “Fern”.')
@@ -117,6 +116,94 @@ describe('lists on the page', () => {
     ])
     expect(notice?.y).toBeGreaterThan(0)
     expect((notice?.y ?? 0) + (notice?.height ?? 0)).toBeLessThanOrEqual(page.viewportSize()?.height ?? 0)
+  })
+
+  testPage('an answer that comes after that of a later page changes nothing', async (begin) => {
+    const { page, ui } = await begin({ plants: 120 })
+
+    await ui.row(50).waitFor()
+    const slow = await ui.hold('GET', '/plants')
+    await ui.link('Next').click()
+    await slow.begun
+    const again = ui.answered(/limit=50&include/)
+    await page.goBack()
+    await again
+    const late = ui.answered(/after=50/)
+    slow.release()
+    await late
+
+    expect([await page.getByText(/^Page \d$/).textContent(), (await ui.names())[0]]).toEqual(['Page 1', 'Monstera 1'])
+  })
+
+  testPage('a tab that comes back tells whether others have changed its list, and Refresh shows it', async (begin) => {
+    const { service, page, ui } = await begin({ plants: 60 })
+    const news = 'Somebody has changed this list: Refresh shows it as it is now.'
+    /** Comes back to the tab. Returns the status of the answer, and what the page tells. */
+    const comesBack = async () => {
+      const status = ui.answered(/limit=50/)
+      await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`)
+      return [await status, await ui.status().textContent()]
+    }
+
+    await ui.row(50).waitFor()
+    const seen = [await comesBack()]
+    // What this tab has done itself is no news.
+    await ui.deletes(3, '“Monstera 3”')
+    await ui.click('Edit plant 4')
+    await ui.send({ Name: 'Aloe' }, 'Store the change')
+    await ui.told('Changed to “Aloe”')
+    seen.push(await comesBack())
+    await change(service, 2, 'Lily')
+    await service.create({ id: 3, name: 'Moss' })
+    seen.push(await comesBack())
+    const before = await ui.names()
+    await ui.click('Refresh')
+    await ui.row(2).getByText('Lily').waitFor()
+    await ui.row(3).getByText('Moss').waitFor()
+    seen.push(await comesBack())
+    await page.context().setOffline(true)
+    await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`)
+    await page.context().setOffline(false)
+    await ui.search().fill('era 6')
+    await ui.see('On all pages: 2 plants with “era 6” among 60.')
+    await service.delete(60)
+    await ui.click('Refresh')
+    await ui.see('On all pages: 1 plant with “era 6” among 59.')
+
+    expect(seen).toEqual([
+      [304, ''],
+      [200, 'Changed to “Aloe” (evergreen).'],
+      [200, news],
+      [304, ''],
+    ])
+    expect(before[1]).toBe('Monstera 2')
+    expect(await page.locator('.pause').count()).toBe(0)
+  })
+
+  testPage('a print has the plants alone, each column and whole names', async (begin) => {
+    const name = 'Monstera deliciosa '.repeat(20).trim()
+    const { page, ui } = await begin({ plants: [{ id: 1, name, tag: 'shade' }, 'Ivy'] })
+    const printed = () => page.evaluate<string>('document.body.innerText')
+
+    await ui.click('New plant')
+    await ui.click('Upload')
+    await ui.deletes(2, '“Ivy”')
+    await page.emulateMedia({ media: 'print' })
+    const list = await printed()
+    const cut = await page.evaluate<boolean>(
+      `(({ scrollHeight, clientHeight }) => scrollHeight > clientHeight)(document.querySelector('td.name bdi'))`,
+    )
+    await page.emulateMedia({ media: null })
+    await ui.row(1).getByRole('link').click()
+    await page.getByRole('heading', { name: 'Monstera' }).waitFor()
+    await page.emulateMedia({ media: 'print' })
+    const plant = await printed()
+    await page.emulateMedia({ media: null })
+
+    const lines = (text: string) => text.split(/\s*[\n\t]\s*/)
+    expect(lines(list)).toEqual(['Id', 'Name', 'Tag', '1', name, 'shade'])
+    expect(lines(plant).slice(1)).toEqual(['Id', '1', 'Name', name, 'Tag', 'shade'])
+    expect(cut).toBe(false)
   })
 
   testPage('the address holds page, filter and plant, and no server gets them', async (begin) => {
@@ -354,7 +441,7 @@ describe('lists on the page', () => {
       await titled('Monstera 2')
 
       expect(stops).toEqual([
-        ...['API', 'Sign out', 'Find a plant', 'New plant', 'Download all', 'Upload', 'Keys'],
+        ...['API', 'Sign out', 'Find a plant', 'New plant', 'Refresh', 'Download all', 'Upload', 'Keys'],
         ...['Select all', '1', 'Next'],
       ])
       expect([last, again, isOn]).toEqual([['50', true], '50', false])
@@ -426,7 +513,7 @@ describe('lists on the page', () => {
     await ui.see('Edit this plant')
     await press('Escape')
     await page.locator('tr[data-id="1"]:focus').waitFor()
-    await press('ArrowDown', 'ArrowDown', 'ArrowUp')
+    await press('ArrowDown', 'ArrowDown', 'ArrowUp', 'Control+Delete', 'Shift+Delete')
     const ring = await page.evaluate<string>('getComputedStyle(document.activeElement).outlineStyle')
     await press('Delete')
     await ui.told('Deleted “Ivy”.')
@@ -440,7 +527,7 @@ describe('lists on the page', () => {
     await press('Enter')
     await page.getByRole('heading', { name: 'Ivy' }).waitFor()
     await press('?')
-    await page.getByRole('dialog', { name: 'Keys' }).getByText('Go from row to row').waitFor()
+    await page.getByRole('dialog', { name: 'Keys' }).getByText('Go from plant to plant').waitFor()
     await press('n', 'Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     const forms = await page.getByRole('form').count()

@@ -314,6 +314,37 @@ describe('tools of the page', () => {
     expect(await service.names()).toEqual(['Fern', 'Ivies', 'Aloe'])
   })
 
+  testPage('offers the tags of this tab while one types, and copies the link of a plant', async (begin) => {
+    const plants = [{ id: 1, name: 'Fern', tag: 'shade' }, { id: 2, name: 'Ivy', tag: 'shade' }, 'Moss']
+    const { page, ui } = await begin({ plants })
+    const offered = () =>
+      page.evaluate<unknown>(
+        `[...document.querySelectorAll('[name=name], [name=tag]')].map(({ list }) => list && [...list.options].map(({ value }) => value))`,
+      )
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+
+    await ui.newPlant()
+    const before = await offered()
+    await ui.send({ Name: 'Aloe', 'Tag (optional)': 'sun' })
+    await ui.told('Added “Aloe”.')
+    await ui.row(4).waitFor()
+    const after = await offered()
+    await ui.row(4).getByRole('link').click()
+    await ui.click('Copy link')
+    await ui.told('The link is copied.')
+    const copied = await page.evaluate<string>('navigator.clipboard.readText()')
+    // As over plain HTTP.
+    await page.evaluate(`Object.defineProperty(navigator, 'clipboard', { value: undefined })`)
+    await ui.click('Copy link')
+    await ui.told(`The link is ${page.url()}`)
+
+    expect([before, after]).toEqual([
+      [null, ['shade']],
+      [null, ['shade', 'sun']],
+    ])
+    expect(copied).toBe(page.url())
+  })
+
   testPage('an edit leaves what nobody has touched as it is stored, line breaks included', async (begin) => {
     const { service, page, ui } = await begin({
       plants: [

@@ -22,7 +22,7 @@ describe.concurrent('the page in a browser', () => {
       `signs in, shows, adds, deletes and restores plants, and signs out, at ${screen.name}`,
       async (begin) => {
         const { service, page, requests, errors, violations, ui } = await begin({ screen, isClosed: true })
-        const { look, problems } = looksAt(page, screen)
+        const { look, picture, problems } = looksAt(page, screen)
 
         await page.goto(urlOf(service))
         await look('start')
@@ -104,6 +104,26 @@ describe.concurrent('the page in a browser', () => {
         await ui.see('This plant has changed')
         await look('conflict')
         await ui.click('Drop my change')
+        const csv = 'id,name,tag\n0,مرحبا,שלום\n0,Aloe,\nx,Aloe,\n'
+        const file = { name: 'plants.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) }
+        await page.locator('[type=file]').setInputFiles(file)
+        await ui.see('Done: 0 plants added, 1 already there, 2 refused.')
+        await look('uploaded')
+        await ui.onNext('GET', `/plants/${LARGE[1]}`, (route) =>
+          route.fulfill({ status: 429, headers: { 'retry-after': '60' }, json: { error: 42901, message: 'no more' } }),
+        )
+        await ui.click('Refresh')
+        await page.locator('.pause').waitFor()
+        await look('pause')
+        await ui.tryNow()
+        await page.goto(`${urlOf(service)}#/plants/99`)
+        await ui.see('You have no plant with this id.')
+        await look('no such plant')
+        await page.emulateMedia({ media: 'print' })
+        await page.goto(urlOf(service))
+        await page.getByText('Monstera 5').first().waitFor()
+        await picture('on paper')
+        await page.emulateMedia({ media: null })
         const lines = await Bun.file(await ui.downloaded()).text()
         const listed = await service.list('?include=id')
         await ui.click('Sign out')

@@ -106,7 +106,7 @@ const TARGET_PX = 44
 
 /** What a person does on a page, and sees there. */
 export function uiOf(page: Page) {
-  const field = (name: string) => page.getByRole('textbox', { name, exact: true })
+  const field = (name: string) => page.getByRole('form').getByLabel(name, { exact: true })
   const button = (name: string) => page.getByRole('button', { name, exact: true })
   const click = (name: string) => button(name).click()
   /** The link to a page of the list. */
@@ -183,6 +183,14 @@ export function uiOf(page: Page) {
     /** What the tab keeps, and what the browser keeps. */
     stored: () =>
       page.evaluate<readonly [string, string]>('[sessionStorage, localStorage].map((area) => JSON.stringify(area))'),
+    /** Waits until the page has read the next answer to such a request. Returns its status. */
+    async answered(url: RegExp) {
+      const response = await page.waitForResponse(url)
+      await response.finished()
+      // A page reads answers in the order in which they end.
+      await page.evaluate('fetch("healthz").then((answer) => answer.text()).then(() => {})')
+      return response.status()
+    },
     /** Ends a pause, unless it has just ended by itself. */
     tryNow: () =>
       page.evaluate(

@@ -11,12 +11,13 @@ const FORCED = { colors: 'forced', colorScheme: 'dark', forcedColors: 'active', 
 const WINDOWS = [
   [390, 844],
   [320, 256],
+  [705, 800],
   [720, 450],
   [1280, 900],
   [2560, 1440],
 ] as const
 /** Narrower screens show each plant as a card, and have buttons for thumbs. */
-const PHONE_MAX_PX = 640
+const PHONE_MAX_PX = 704
 
 const SCREENS = WINDOWS.flatMap(([width, height]) =>
   [DARK, LIGHT, FORCED].map(({ colors, ...scheme }) => ({
@@ -33,18 +34,21 @@ export const screensFor = (checked: string) => SCREENS.filter(({ name }) => IS_L
 /** A folder for pictures of the page, to look at. */
 const PICTURES = process.env.PAGE_PICTURES
 
-/** Looks at a page on a screen moment by moment. Keeps a picture of each, and collects what is wrong. */
+/** Looks at a page on a screen moment by moment. Keeps a picture of each, and collects what is wrong. `picture` only keeps one. */
 export function looksAt(
   page: Page,
   { name, viewport: { width } }: Pick<(typeof SCREENS)[number], 'name' | 'viewport'>,
 ) {
   const ui = uiOf(page)
   const problems: string[] = []
-  const look = async (moment: string) => {
+  const picture = async (moment: string) => {
     if (PICTURES) await page.screenshot({ path: join(PICTURES, `${name}, ${moment}.png`) })
+  }
+  const look = async (moment: string) => {
+    await picture(moment)
     const small = width < PHONE_MAX_PX ? await ui.smallTargets() : []
     const wide = (await ui.scrollWidth()) === width ? [] : ['scrolls to the side']
     for (const each of [...(await ui.accessibilityProblems()), ...small, ...wide]) problems.push(`${moment}: ${each}`)
   }
-  return { look, problems }
+  return { look, picture, problems }
 }

@@ -3,6 +3,8 @@ import type { Plant } from './fields.ts'
 /** The error codes that the page treats in a way of their own. */
 export const CODES = {
   ...{ tokenInvalid: 40102, notFound: 40402, exists: 40901, changed: 41201 },
+  // Nothing has changed since the `ETag` that was asked about.
+  same: 30400,
   // Nobody has answered, as a proxy says it, or something between did so.
   ...{ noAnswer: 50200, foreign: 51100 },
   // The user has given up a change: it is not known whether it is done, or a look has shown that it is not.
@@ -14,7 +16,7 @@ const AWAY_STATUSES = [502, 503, 504]
 /** After these a request is sent again: too many requests, nobody can serve now, or something between has answered. */
 const PASSING_STATUSES = [429, ...AWAY_STATUSES, 511]
 /** What these say of a request is true whoever says it: the runtime of the server, or a proxy. */
-const BARE_STATUSES = [400, 413, 429, 431]
+const BARE_STATUSES = [304, 400, 413, 429, 431]
 
 /** Whether a request may succeed later, so that it ends only if the user gives it up. */
 export const isPassing = (code: number) => PASSING_STATUSES.includes(Math.floor(code / 100))

@@ -64,13 +64,15 @@ function wait(message: string, seconds: number): Promise<boolean> {
 /** What else a request has, and the error codes that do not reject. */
 interface Sent extends Pick<RequestInit, 'body' | 'headers'> {
   readonly expected?: readonly number[]
+  /** Whether what may succeed later does not matter. */
+  readonly isQuiet?: boolean
 }
 
 /**
  * Sends a request, again and again if it may succeed later. Returns the answer of success, or the one with an `expected` error
  * code. Others reject with a `Refusal`. If the user gives up what may be done, the code is `unknown`.
  */
-async function send(method: string, path: string, { expected = [], ...sent }: Sent = {}): Promise<Answer> {
+async function send(method: string, path: string, { expected = [], isQuiet, ...sent }: Sent = {}): Promise<Answer> {
   const sentToken = token
   // A header takes no other characters, and no token has any.
   const authorization = `Bearer ${token.replace(/[^!-~]/g, '?')}`
@@ -84,7 +86,7 @@ async function send(method: string, path: string, { expected = [], ...sent }: Se
     if (token === sentToken && error === CODES.tokenInvalid) endSession(describeRefusal(error, message))
     // Nobody waits for it any more.
     if (token !== sentToken) return new Promise<never>(() => {})
-    if (error === 0 || expected.includes(error)) return answer
+    if (error === 0 || expected.includes(error) || (isQuiet && isPassing(error))) return answer
     const refusal = new Refusal(error, describeRefusal(error, message))
     if (!isPassing(error)) throw refusal
     mayBeDone ||= !NOTHING_DONE.includes(error)
@@ -130,18 +132,28 @@ export async function getToken() {
   return { user, canWrite: scope === 'write', endsAtMs: Date.now() + Date.parse(expires) - serverMs }
 }
 
-/** A page of a list, and the query of the next one. The server gives it relative to the list. */
+/** A page of a list with its `ETag`, and the query of the next one. The server gives it relative to the list. */
 export async function listPlants(query: string) {
   const { plants, headers } = await send('GET', `plants${query}`)
   for (const { id } of plants) if (BigInt(id) > largestId) largestId = BigInt(id)
-  return { plants, next: /<(\?[^>]*)>/.exec(headers.get('link') ?? '')?.[1] }
+  return { plants, etag: etagOf(headers), next: /<(\?[^>]*)>/.exec(headers.get('link') ?? '')?.[1] }
 }
 
-/** The stored plant with its strong `ETag`, which a proxy that compresses makes a weak one. `undefined` if there is none. */
+/** The plants of a page if they are no more those with this `ETag`. Nobody is told if the server cannot say that. */
+export async function listChanged(query: string, etag: string) {
+  const sent = { headers: { 'if-none-match': etag }, expected: [CODES.same], isQuiet: true }
+  const { error, plants } = await send('GET', `plants${query}`, sent)
+  return error === 0 ? plants : undefined
+}
+
+/** A strong `ETag`, which a proxy that compresses makes a weak one. */
+const etagOf = (headers: Headers) => (headers.get('etag') ?? '').replace(/^W\//, '')
+
+/** The stored plant with its `ETag`. `undefined` if there is none. */
 export async function getPlant(id: string) {
   const { error, plants, headers } = await send('GET', `plants/${id}?include=id`, { expected: [CODES.notFound] })
   if (error === CODES.notFound) settle((plant) => plant.id === id)
-  return plants[0] && { plant: plants[0], etag: (headers.get('etag') ?? '').replace(/^W\//, '') }
+  return plants[0] && { plant: plants[0], etag: etagOf(headers) }
 }
 
 /** Creates a plant. If its id is taken, the message of the refusal shows the stored plant. */

@@ -13,11 +13,11 @@ const KEYS: Readonly<Record<string, readonly [does: string, act?: () => void]>> 
   n: ['New plant', () => state.canWrite && open('new')],
   '.': ['Next page', () => click('nav [rel=next]')],
   ',': ['Previous page', () => click('nav [rel=prev]')],
-  '↑ ↓': ['Go from row to row'],
-  '← →': ['Go to what is in the row'],
-  Space: ['Select the plant of the row'],
-  Enter: ['Open the plant of the row'],
-  Delete: ['Delete the plant of the row'],
+  '↑ ↓': ['Go from plant to plant'],
+  '← →': ['Go to its buttons'],
+  Space: ['Select the plant'],
+  Enter: ['Open the plant'],
+  Delete: ['Delete the plant'],
   Escape: ['Close what is open', leave],
   '?': ['Show these keys', showKeys],
 }
@@ -60,7 +60,7 @@ export function Keys() {
             {...{ type: 'checkbox', role: 'switch', defaultChecked: SINGLE_KEYS.read() ?? true }}
             onChange={({ currentTarget }) => SINGLE_KEYS.write(currentTarget.checked)}
           />
-          Keys of one character do something
+          Keys of one character
         </label>
         <Terms of={Object.entries(KEYS).map(([key, [does]]) => [key, does])} />
         <Button text="Close" onClick={() => sheet()?.close()} />

@@ -1,10 +1,11 @@
+import { useEffect } from 'preact/hooks'
 import { type Address, formatAddress } from './address.ts'
-import { listPlants, settle } from './client.ts'
+import { listChanged, listPlants, settle } from './client.ts'
 import { FIELD_NAMES, type Plant } from './fields.ts'
 import { countOf, shown } from './messages.ts'
 import { open } from './panel.ts'
 import { Button, Picture, useTitle } from './parts.tsx'
-import { updated, useRead } from './reading.ts'
+import { refresh, updated, useRead } from './reading.ts'
 import { matches, SearchState, useSearch } from './search.tsx'
 import { go, set, state } from './state.ts'
 import { PlantTable } from './table.tsx'
@@ -17,6 +18,15 @@ export function PlantList() {
   const { address } = state
   const { filter, sort, after, page } = address
   const { value: listing, problem, isLoading } = useRead(() => readPage({ after, page }), after)
+  useEffect(() => {
+    const lookAgain = async () => {
+      const now = !document.hidden && listing && (await listChanged(listing.query, listing.etag))
+      if (now && isOther(now, listing))
+        set({ notice: 'Somebody has changed this list: Refresh shows it as it is now.' })
+    }
+    document.addEventListener('visibilitychange', lookAgain)
+    return () => document.removeEventListener('visibilitychange', lookAgain)
+  }, [listing])
   const { left = [], ghosts = [] } = listing ? rowsOf(listing) : {}
   // It is known which plants there are.
   const isFresh =
@@ -27,10 +37,8 @@ export function PlantList() {
   const hasPages = after !== '' || next !== ''
   const isWhole = listing !== undefined && !hasPages
   const search = useSearch(listing && hasPages ? filter : '')
-  // Until the search has read a page, the hits on this one are there.
-  const isFound = search.searched > 0
   const listed = [...left, ...ghosts].sort(byId).filter((plant) => matches(plant, filter))
-  const found = isFound ? search.hits : listed
+  const found = search.isFound ? search.hits : listed
   const plants = isWhole ? sorted(found, sort) : found
   const toPage = (after: string, page: number) => ({ href: formatAddress({ ...address, after, page }), onClick: toTop })
   const before = listing?.page === 2 ? '' : state.starts.get((listing?.page ?? 1) - 1)
@@ -48,12 +56,12 @@ export function PlantList() {
       {problem && (
         <p class="state" role="alert">
           {`${listing ? 'This is what was here before. ' : ''}The plants could not be loaded. ${problem}`}
-          <Button text="Try again" onClick={() => set({ changes: state.changes + 1 })} />
+          <Button text="Try again" onClick={refresh} />
         </p>
       )}
       {plants.length > 0 && <PlantTable key={listing?.after} plants={plants} isWhole={isWhole} />}
       {plants.length === 0 && !problem && <Emptiness isLoading={isLoading || search.isSearching} hasPages={hasPages} />}
-      {!isFound && hasPages && listing && (
+      {!search.isFound && hasPages && listing && (
         <nav aria-label="Pages">
           {after !== '' && before !== '' && <a {...toPage('', 1)}>First page</a>}
           {before !== undefined && <a {...{ rel: 'prev', ...toPage(before, listing.page - 1) }}>Previous</a>}
@@ -61,7 +69,7 @@ export function PlantList() {
           {next !== '' && <a {...{ rel: 'next', ...toPage(next, listing.page + 1) }}>Next</a>}
         </nav>
       )}
-      {isWhole && isFresh && !problem && <p>{`${countOf(left.length)} in all.`}</p>}
+      {isWhole && isFresh && !problem && left.length > 0 && <p>{`${countOf(left.length)} in all.`}</p>}
     </section>
   )
 }
@@ -72,22 +80,32 @@ const toTop = () => document.querySelector('.list')?.scrollIntoView()
 /** The page of an address, and the id behind which the next one begins. */
 async function readPage({ after, page }: Pick<Address, 'after' | 'page'>) {
   const { changes, updates } = state
-  const found = await listPlants(`?limit=${PAGE_PLANTS}${after && `&after=${after}`}&include=id`)
+  const query = `?limit=${PAGE_PLANTS}${after && `&after=${after}`}&include=id`
+  const found = await listPlants(query)
   const next = new URLSearchParams(found.next).get('after') ?? ''
   const isIn = (id: string) =>
     (after === '' || BigInt(id) > BigInt(after)) && (next === '' || BigInt(id) <= BigInt(next))
   const ids = new Set(found.plants.map(({ id }) => id))
   settle(({ id }) => !ids.has(id) && isIn(id))
-  set({ starts: new Map(state.starts).set(page, after) })
-  return { plants: found.plants, next, after, page, changes, isIn, from: updates.length }
+  set({ starts: new Map(state.starts).set(page, after), listed: found.plants })
+  return { ...found, query, next, after, page, changes, isIn, from: updates.length }
 }
 
+type Listing = Awaited<ReturnType<typeof readPage>>
+
 /** The plants of a page as changes of this tab have made them, and those that are or may be deleted, which keep their rows. */
-function rowsOf({ plants, from, isIn }: Awaited<ReturnType<typeof readPage>>) {
+function rowsOf({ plants, from, isIn }: Listing) {
   const gone = [...state.deleted, ...state.maybeDeleted]
   const left = updated(plants, from, isIn).filter((plant) => !gone.includes(plant))
   const ids = new Set(left.map(({ id }) => id))
   return { left, ghosts: gone.filter(({ id }) => !ids.has(id) && isIn(id)) }
+}
+
+/** Whether a page has other plants now than are shown, as far as both reach. */
+function isOther(now: readonly Plant[], listing: Listing): boolean {
+  const textOf = (plants: readonly Plant[]) => JSON.stringify(plants, FIELD_NAMES)
+  const rows = rowsOf(listing).left.sort(byId).slice(0, PAGE_PLANTS)
+  return textOf(rows) !== textOf(now.filter(({ id }) => listing.isIn(id)))
 }
 
 const byId = (one: Plant, other: Plant): number => (BigInt(one.id) < BigInt(other.id) ? -1 : 1)
@@ -104,7 +122,7 @@ function sorted(plants: readonly Plant[], sort: string): readonly Plant[] {
 /** Why the list has no rows: it is on its way, nothing matches, or there is nothing. */
 function Emptiness({ isLoading, hasPages }: Readonly<Record<'isLoading' | 'hasPages', boolean>>) {
   const { filter } = state.address
-  if (isLoading) return <p class="state">Loading your plants…</p>
+  if (isLoading) return <p class="state">{filter === '' ? 'Loading your plants…' : 'Searching…'}</p>
   if (filter !== '') return <p class="state">{`No plant here contains “${shown(filter)}”.`}</p>
   if (hasPages) return <p class="state">There are no plants on this page any more.</p>
   return (

@@ -10,7 +10,7 @@ import { OnePlant } from './one-plant.tsx'
 import { open, openUpload } from './panel.ts'
 import { Button, focus, Notices, Picture } from './parts.tsx'
 import { PlantForm } from './plant-form.tsx'
-import { download } from './reading.ts'
+import { download, refresh } from './reading.ts'
 import { returnToSession, SignIn, signOut } from './sign-in.tsx'
 import { go, start, state } from './state.ts'
 import { Upload } from './upload.tsx'
@@ -66,11 +66,12 @@ function Plants() {
           onInput={({ currentTarget }) => go({ plant: '', filter: currentTarget.value })}
         />
         {canWrite && <Button text="New plant" kind="primary" onClick={() => open('new')} />}
+        <Button text="Refresh" kind="quiet" onClick={refresh} />
         <Button text="Download all" kind="quiet" onClick={download} />
         {canWrite && <Button text="Upload" kind="quiet" onClick={openUpload} />}
         <Button text="Keys" kind="quiet" onClick={showKeys} />
       </div>
-      {(panel === 'new' || edited) && <PlantForm key={edited} edited={edited} />}
+      {canWrite && panel && <PlantForm key={edited} edited={edited} />}
       {upload && <Upload />}
       {address.plant === '' ? <PlantList /> : <OnePlant key={address.plant} />}
       {canWrite && deleted.length > 0 && <Deleted plants={deleted} />}

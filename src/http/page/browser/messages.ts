@@ -7,9 +7,8 @@ const SENTENCES: Readonly<Record<number, (detail: string) => string>> = {
   40002: quoted,
   40004: () => 'No plant can have this id.',
   40102: () =>
-    'The server does not accept this token. Check that you have copied all of it. If it has ended, ask the operator of this server for a new one.',
-  40301: () =>
-    'This token may not do that. To see plants, sign in with one that may read; to change them, with one that may write.',
+    'The server does not accept this token. Check that you have copied all of it, or ask the operator for a new one.',
+  40301: () => 'This token may not do that. Sign in with one that may read your plants, or change them.',
   40302: () => 'You have as many plants as this server allows. Delete one, then add this one.',
   40402: () => 'You have no plant with this id.',
   40901: (stored) => `You have a plant with this id already${stored && `, ${stored}`}.`,

@@ -33,6 +33,7 @@ export function OnePlant() {
           <p class="buttons">
             {isDeleted && 'This plant is deleted.'}
             {isDeleted && <Button text="Undo" onClick={() => restore([plant])} />}
+            {!isDeleted && <Button text="Copy link" onClick={copyLink} />}
             {!isDeleted && canWrite && <Button text="Edit" onClick={() => open(plant)} />}
             {!isDeleted && canWrite && <Button text="Delete" kind="danger" onClick={() => remove([plant])} />}
           </p>
@@ -42,4 +43,14 @@ export function OnePlant() {
       )}
     </article>
   )
+}
+
+/** Over plain HTTP browsers let no page copy. Then the link is told. */
+async function copyLink(): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(location.href)
+    set({ notice: 'The link is copied.' })
+  } catch {
+    set({ notice: `This browser copies nothing for this page. The link is ${location.href}` })
+  }
 }

@@ -26,7 +26,3 @@ export function closeUpload(): void {
   set({ upload: undefined })
   focus('main')
 }
-
-/** Whether somebody has typed another text than the one at the beginning. An input shows that without its line breaks. */
-export const isTyped = ({ value, defaultValue }: HTMLInputElement): boolean =>
-  value !== defaultValue.replace(/[\r\n]/g, '')

@@ -5,8 +5,8 @@ import { Conflict, keep, type Refusal } from './client.ts'
 import { FIELDS, type Plant, titleOf } from './fields.ts'
 import { useSuggestedId } from './free-id.ts'
 import { problemOf } from './messages.ts'
-import { close, isTyped } from './panel.ts'
-import { Button, focusElement, Values } from './parts.tsx'
+import { close } from './panel.ts'
+import { Button, focus, focusElement, Values } from './parts.tsx'
 import { set, state } from './state.ts'
 
 /** The form for a new plant, or for one that is edited. It keeps what was typed until the plant is stored. */
@@ -17,15 +17,9 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
   const [conflict, setConflict] = useState<Conflict>()
   const stored = conflict ? conflict.now : edited
   const shown = stored ?? edited // Of a plant that is gone, what it had.
-  const { typed } = state
   const { suggested, search, suggestBehind } = useSuggestedId(edited === undefined)
-  const inputOf = (field: string) => form.current?.querySelector<HTMLInputElement>(`[name=${field}]`)
-  const focus = (field: string) => inputOf(field)?.focus()
   // With an effect after the first frame, the focus could leave a field that is already typed in.
-  useLayoutEffect(() => {
-    for (const [field, value] of Object.entries(typed)) Object.assign(inputOf(field) ?? {}, { value })
-    focus('name')
-  }, [])
+  useLayoutEffect(begin, [])
 
   const send = async (plant: Plant, isSuggested: boolean) => {
     const refusal = await (edited ? edit(stored, plant) : add(plant))
@@ -38,7 +32,7 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
     if (edited) return close()
     form.current.reset()
     keep({ typed: {} })
-    focus('name')
+    focusOn('name')
   }
   const submit = async (event: SubmitEvent & { readonly currentTarget: HTMLFormElement }) => {
     event.preventDefault()
@@ -51,7 +45,7 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
     if (wrong === undefined) return void send(plant, plant.id === id)
     setIsBusy(false)
     setProblem(wrong)
-    focus(wrong.field)
+    focusOn(wrong.field)
   }
   return (
     <form ref={form} class="plant-form" aria-labelledby="form-title" onSubmit={submit} onInput={keepTyped}>
@@ -77,10 +71,24 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
   )
 }
 
-const inputsOf = (form: HTMLFormElement) => [...form.querySelectorAll('input')]
+/** Whether somebody has typed another text than the one at the beginning. An input shows that without its line breaks. */
+const isTyped = ({ value, defaultValue }: HTMLInputElement) => value !== defaultValue.replace(/[\r\n]/g, '')
 
-function keepTyped({ currentTarget }: { readonly currentTarget: HTMLFormElement }): void {
-  const typed = inputsOf(currentTarget).filter(isTyped)
+const inputs = () => [...document.querySelectorAll<HTMLInputElement>('.plant-form input')]
+const focusOn = (field: string) => focus(`.plant-form [name=${field}]`)
+
+/** Puts back what was typed before the page was loaded again. */
+function begin(): void {
+  for (const input of inputs()) {
+    const text = state.typed[input.name]
+    // An input that is set shows no other default any more.
+    if (text !== undefined) input.value = text
+  }
+  focusOn('name')
+}
+
+function keepTyped(): void {
+  const typed = inputs().filter(isTyped)
   keep({ typed: Object.fromEntries(typed.map(({ name, value }) => [name, value])) })
 }
 
@@ -99,12 +107,26 @@ function FieldInput({ name, isOptional, problem, ...props }: FieldInputProps) {
     <div>
       <label for={name}>{`${titleOf(name)}${isOptional ? ' (optional)' : ''}`}</label>
       <input
-        {...{ id: name, name, autocomplete: 'off', dir: 'auto', ...props }}
+        {...{ id: name, name, autocomplete: 'off', dir: 'auto', list: `${name}-texts`, ...props }}
         aria-invalid={problem !== '' || undefined}
         aria-describedby={`${name}-help`}
       />
+      {isOptional && <KnownTexts field={name} />}
       <small id={`${name}-help`}>{problem === '' ? name === 'id' && help : <span role="alert">{problem}</span>}</small>
     </div>
+  )
+}
+
+/** Offers the texts that plants of this tab have in a field, to whoever types another one. */
+function KnownTexts({ field }: { readonly field: string }) {
+  const plants = [...state.listed, ...state.updates.map(({ plant }) => plant)]
+  const texts = new Set(plants.map((plant) => plant?.[field]).filter((text) => text !== undefined))
+  return (
+    <datalist id={`${field}-texts`}>
+      {[...texts].map((text) => (
+        <option key={text} value={text} />
+      ))}
+    </datalist>
   )
 }
 
@@ -130,7 +152,7 @@ function plantIn(form: HTMLFormElement, shown: Plant | undefined, suggested: str
   // What nobody has touched keeps its line breaks.
   const textOf = (input: HTMLInputElement) =>
     isTyped(input) ? input.value : input.defaultValue || (input.name === 'id' ? suggested : '')
-  const texts = inputsOf(form).map((input) => [input.name, textOf(input)] as const)
+  const texts = [...form.querySelectorAll('input')].map((input) => [input.name, textOf(input)] as const)
   const isStored = ([field, text]: readonly [string, string]) => text === shown?.[field]
   const wrong = texts.find((each) => !isStored(each) && problemOf(...each) !== undefined)
   const given = texts.filter((each) => each[1] !== '' || isStored(each))

@@ -34,6 +34,9 @@ export function useRead<T>(read: () => Promise<T>, ...inputs: readonly unknown[]
   return found
 }
 
+/** Reads again what is shown. */
+export const refresh = () => set({ changes: state.changes + 1, refreshes: state.refreshes + 1, notice: '' })
+
 /** Lets the browser store all plants as JSON Lines. It keeps the parts of a blob outside of the memory of the page. */
 export async function download(): Promise<void> {
   state.job?.stop()

@@ -18,6 +18,7 @@ interface Search {
   readonly filter: string
   /** How many updates there were when it began. */
   readonly from: number
+  readonly refreshes: number
   readonly hits: readonly Plant[]
   readonly searched: number
   /** How many pages were read for that. */
@@ -27,7 +28,16 @@ interface Search {
   readonly state: 'running' | 'ended' | Refusal
 }
 
-const NOTHING: Search = { filter: '', from: 0, hits: [], searched: 0, pages: 0, next: ALL_PLANTS, state: 'ended' }
+const NOTHING: Search = {
+  filter: '',
+  from: 0,
+  refreshes: 0,
+  hits: [],
+  searched: 0,
+  pages: 0,
+  next: ALL_PLANTS,
+  state: 'ended',
+}
 
 /** Whether one of the texts of a plant contains a text, in any letter case. */
 export const matches = (plant: Plant, filter: string): boolean =>
@@ -46,7 +56,7 @@ export function useSearch(filter: string) {
     job.current.abort()
     job.current = new AbortController()
     const { signal } = job.current
-    let found: Search = { ...from, filter, from: state.updates.length }
+    let found: Search = { ...from, filter, from: state.updates.length, refreshes: state.refreshes }
     const show = (change: Partial<Search>) => {
       found = { ...found, ...change }
       if (!signal.aborted) setSearch(found)
@@ -63,15 +73,21 @@ export function useSearch(filter: string) {
   }
   useEffect(() => {
     if ([...filter.trim()].length < LETTERS_MIN) return setSearch(NOTHING)
-    const isNarrower = search.filter !== '' && filter.toLowerCase().includes(search.filter.toLowerCase())
+    const isNarrower =
+      search.refreshes === state.refreshes &&
+      search.filter !== '' &&
+      filter.toLowerCase().includes(search.filter.toLowerCase())
     void run(isNarrower ? { ...search, hits } : NOTHING, PAGES_MAX, PAUSE_MS)
     return () => job.current.abort()
-  }, [filter])
+  }, [filter, state.refreshes])
+  const isSearching = search.state === 'running'
   return {
     ...search,
     hits: hits.slice(0, HITS_MAX),
     isFull: hits.length >= HITS_MAX,
-    isSearching: search.state === 'running',
+    isSearching,
+    // Until the search has a hit or an end, those on the page that is shown are there.
+    isFound: hits.length > 0 || (search.searched > 0 && !isSearching),
     searchRest: () => void run({ ...search, hits }, Number.POSITIVE_INFINITY),
     stop() {
       job.current.abort()
@@ -82,12 +98,12 @@ export function useSearch(filter: string) {
 
 /** How far a search is, and what goes on with it. */
 export function SearchState(search: ReturnType<typeof useSearch>) {
-  const { hits, searched, next, isFull, isSearching, searchRest, stop } = search
+  const { hits, searched, next, isFound, isFull, isSearching, searchRest, stop } = search
   const { filter } = state.address
   const found = `${countOf(hits.length)} with “${shown(filter)}” among ${searched.toLocaleString('en')}`
   const isWhole = next === undefined
   const texts = [
-    [searched === 0, `On this page, plants with “${shown(filter)}”:`],
+    [!isFound, `On this page, plants with “${shown(filter)}”:`],
     [isFull, `The first ${found}. There may be more: search for a longer text.`],
     [isWhole, `On all pages: ${found}.`],
     [true, `${found} so far.`],

@@ -16,13 +16,10 @@ async function signIn(token: string, slot: typeof TAB_TOKEN): Promise<void> {
   const isOwn = kept?.user === user
   if (!isOwn) KEPT.clear()
   forgetToken()
-  const notice = [
-    isOwn ? '' : lossOf(kept),
-    slot.write(token) ? '' : 'This browser keeps nothing of this page: after a reload, sign in again.',
-  ]
+  const warning = slot.write(token) ? '' : 'This browser keeps nothing of this page: after a reload, sign in again.'
   set({ ...(isOwn ? kept : {}), user, canWrite, isReturning: false })
   arrive()
-  set({ notice: notice.join(' ').trim() })
+  set({ notice: `${isOwn ? '' : lossOf(kept)} ${warning}`.trim() })
   watchEnd(endsAtMs)
   // Each is deleted if it is gone.
   for (const { id } of state.maybeDeleted) void getPlant(id).catch(refusalIn)
@@ -52,7 +49,7 @@ function watchEnd(endsAtMs: number): void {
 function lossOf({ deleted = [], maybeDeleted = [], typed = {} }: Partial<Kept> = {}): string {
   const count = deleted.length + maybeDeleted.length
   const plants = count > 0 && `${countOf(count)} deleted in this tab can no longer be restored.`
-  return [plants, Object.keys(typed).length > 0 && 'What was typed is lost.'].filter(Boolean).join(' ')
+  return [plants, Object.keys(typed).length > 0 && 'The text in the form is lost.'].filter(Boolean).join(' ')
 }
 
 /** Signs in with a token that the browser keeps. */
@@ -107,7 +104,7 @@ export function SignIn() {
     <form class="sign-in" onSubmit={submit}>
       <Picture />
       <h2>Your plants, in one place</h2>
-      <p>Plant Store keeps a list of plants for you. Sign in with your access token to see it and to change it.</p>
+      <p>Sign in with your access token to see and change your list of plants.</p>
       <label>
         Name in your password manager (optional)
         <input name="name" autocomplete="username" />
@@ -132,15 +129,10 @@ export function SignIn() {
         Sign in
       </button>
       <small id="token-help">
-        A token begins with <code>plst_</code> and has 54 characters. The operator of this server makes one with{' '}
-        <code>plantstore token create --user NAME</code>.
-        {takesJwts && ' An access token of your identity provider, which begins with eyJ, does as well.'}
+        No token? The operator of this server makes one with <code>plantstore token create --user NAME</code>.
+        {takesJwts && ' One of your identity provider, which begins with eyJ, does as well.'}
       </small>
-      <small>
-        Without the tick, only this tab is signed in. With it, all tabs of this browser are, also after a restart.
-        Either way the browser keeps the token on its disk until you sign out, even if you close the tab. On a computer
-        of others, sign out.
-      </small>
+      <small>The browser keeps the token on its disk until you sign out, even if you close the tab.</small>
     </form>
   )
 }

@@ -38,10 +38,14 @@ export interface State {
   readonly busy: ReadonlySet<string>
   /** Grows when lists shall be read again. */
   readonly changes: number
+  /** How often somebody has asked for that. */
+  readonly refreshes: number
   /** What changes of this tab have found or stored, in their order. `undefined` for a plant that is gone. */
   readonly updates: readonly { readonly id: string; readonly plant: Plant | undefined }[]
   /** Behind which ids the pages begin that were shown, by their numbers. */
   readonly starts: ReadonlyMap<number, string>
+  /** The plants of the page that was read last. */
+  readonly listed: readonly Plant[]
   /** The id of the plant whose row gets the focus once it is there. */
   readonly focused: string
 }
@@ -49,16 +53,9 @@ export interface State {
 const START: State = {
   address: parseAddress(location.hash),
   ...{ isReturning: false, canWrite: undefined, user: '', ending: '', problem: '', notice: '', pause: undefined },
-  ...{
-    job: undefined,
-    progress: undefined,
-    panel: undefined,
-    typed: {},
-    upload: undefined,
-    focused: '',
-    starts: new Map(),
-  },
-  ...{ deleted: [], maybeDeleted: [], undo: [], busy: new Set(), changes: 0, updates: [] },
+  ...{ job: undefined, progress: undefined, panel: undefined, typed: {}, upload: undefined, focused: '' },
+  ...{ deleted: [], maybeDeleted: [], undo: [], busy: new Set(), changes: 0, refreshes: 0, updates: [] },
+  ...{ listed: [], starts: new Map() },
 }
 
 export let state = START

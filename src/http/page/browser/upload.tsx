@@ -76,7 +76,7 @@ export function Upload() {
 /** Keeps the focus during an upload, but takes no other file then. */
 const FileInput = ({ upload }: { readonly upload: (file: File) => Promise<void> }) => (
   <label>
-    A file with a plant in each line, like the one that Download gives, or CSV with the header id,name,tag
+    A file that Download all has made, or CSV that begins with the line id,name,tag
     <input
       {...{ type: 'file', accept: '.jsonl,.ndjson,.csv,.txt,application/jsonl,text/csv' }}
       ref={focusElement}
