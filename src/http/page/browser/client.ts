@@ -64,15 +64,13 @@ function wait(message: string, seconds: number): Promise<boolean> {
 /** What else a request has, and the error codes that do not reject. */
 interface Sent extends Pick<RequestInit, 'body' | 'headers'> {
   readonly expected?: readonly number[]
-  /** Whether what may succeed later does not matter. */
-  readonly isQuiet?: boolean
 }
 
 /**
  * Sends a request, again and again if it may succeed later. Returns the answer of success, or the one with an `expected` error
  * code. Others reject with a `Refusal`. If the user gives up what may be done, the code is `unknown`.
  */
-async function send(method: string, path: string, { expected = [], isQuiet, ...sent }: Sent = {}): Promise<Answer> {
+async function send(method: string, path: string, { expected = [], ...sent }: Sent = {}): Promise<Answer> {
   const sentToken = token
   // A header takes no other characters, and no token has any.
   const authorization = `Bearer ${token.replace(/[^!-~]/g, '?')}`
@@ -86,7 +84,7 @@ async function send(method: string, path: string, { expected = [], isQuiet, ...s
     if (token === sentToken && error === CODES.tokenInvalid) endSession(describeRefusal(error, message))
     // Nobody waits for it any more.
     if (token !== sentToken) return new Promise<never>(() => {})
-    if (error === 0 || expected.includes(error) || (isQuiet && isPassing(error))) return answer
+    if (error === 0 || expected.includes(error)) return answer
     const refusal = new Refusal(error, describeRefusal(error, message))
     if (!isPassing(error)) throw refusal
     mayBeDone ||= !NOTHING_DONE.includes(error)
@@ -139,10 +137,10 @@ export async function listPlants(query: string) {
   return { plants, etag: etagOf(headers), next: /<(\?[^>]*)>/.exec(headers.get('link') ?? '')?.[1] }
 }
 
-/** The plants of a page if they are no more those with this `ETag`. Nobody is told if the server cannot say that. */
+/** The plants of a page if they are no more those with this `ETag`. Nobody is told if the server is away. */
 export async function listChanged(query: string, etag: string) {
-  const sent = { headers: { 'if-none-match': etag }, expected: [CODES.same], isQuiet: true }
-  const { error, plants } = await send('GET', `plants${query}`, sent)
+  const expected = [CODES.same, CODES.noAnswer]
+  const { error, plants } = await send('GET', `plants${query}`, { headers: { 'if-none-match': etag }, expected })
   return error === 0 ? plants : undefined
 }
 

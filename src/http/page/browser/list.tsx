@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import { type Address, formatAddress } from './address.ts'
-import { listChanged, listPlants, settle } from './client.ts'
+import { listChanged, listPlants, Refusal, refusalIn, settle } from './client.ts'
 import { FIELD_NAMES, type Plant } from './fields.ts'
 import { countOf, shown } from './messages.ts'
 import { open } from './panel.ts'
@@ -20,9 +20,10 @@ export function PlantList() {
   const { value: listing, problem, isLoading } = useRead(() => readPage({ after, page }), after)
   useEffect(() => {
     const lookAgain = async () => {
-      const now = !document.hidden && listing && (await listChanged(listing.query, listing.etag))
-      if (now && isOther(now, listing))
-        set({ notice: 'Somebody has changed this list: Refresh shows it as it is now.' })
+      if (document.hidden || !listing) return
+      const now = await listChanged(listing.query, listing.etag).catch(refusalIn)
+      if (now === undefined || now instanceof Refusal || !isOther(now, listing)) return
+      set({ notice: 'Somebody has changed this list: Refresh shows it as it is now.' })
     }
     document.addEventListener('visibilitychange', lookAgain)
     return () => document.removeEventListener('visibilitychange', lookAgain)
