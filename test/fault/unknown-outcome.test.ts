@@ -115,8 +115,14 @@ async function makeLosing(text: string, { isEmpty = false, fate = 'cut' as 'cut'
 const argsOf = (command: string, database: string) => [...command.split(' '), '--database', database]
 
 type Run = Pick<Write, 'command' | 'stdin'>
-const run = ({ command, stdin = '' }: Run, database: string, under: readonly string[] = []) =>
-  runPlantstore(argsOf(command, database), { stdin, under })
+const run = async ({ command, stdin = '' }: Run, database: string, under: readonly string[] = []) =>
+  withoutName(await runPlantstore(argsOf(command, database), { stdin, under }))
+
+/** Leaves out the line with which some commands begin. */
+const withoutName = <Answer extends { readonly stderr: string }>(answer: Answer): Answer => ({
+  ...answer,
+  stderr: answer.stderr.replace(/^The database is .*\n/, ''),
+})
 
 /** The rows that a command shows. */
 async function show(shownBy: keyof typeof BEFORE, database: string): Promise<readonly string[]> {
@@ -151,7 +157,11 @@ describe.skipIf(lacks(POSTGRES_SERVER))('if PostgreSQL does the commit of a comm
     await until('the answer is lost', () => database.lost() > 0)
     child.kill('SIGTERM')
 
-    expect(await ended).toEqual({ stdout: '', stderr: `Stopped by SIGTERM: ${write.cut}\n`, exitCode: 143 })
+    expect(withoutName(await ended)).toEqual({
+      stdout: '',
+      stderr: `Stopped by SIGTERM: ${write.cut}\n`,
+      exitCode: 143,
+    })
     expect(await show(write.shownBy, database.url)).toEqual(write.shows)
   })
 

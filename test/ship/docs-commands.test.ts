@@ -131,7 +131,8 @@ async function runCommands(commands: readonly string[], isTutorial: boolean) {
     }),
     usesPostgres ? makePostgres(text) : '',
     !isTutorial && needsServer ? `${text.includes('s_client') ? RUNNING_TLS : RUNNING}\n` : '',
-    ...commands.map((command) => `${command}\n`),
+    // A busy machine may answer later than a single question waits.
+    ...commands.map((command) => `${command.replace(/\bhealthcheck\b(?!.*--wait)/, '$& --wait 1m')}\n`),
     ...EFFECTS.flatMap(([command, check]) => (command.test(text) ? [`${check}\n`] : [])),
   ].join('')
   await Bun.write(join(folder.path, 'script'), script)
