@@ -24,7 +24,7 @@ const FRONTEND = (await blockAfter('file: haproxy.cfg')).replace(/^backend [\s\S
 
 /**
  * The command of each proxy, and what is before and after its example, so that it uses no place outside of its folder. `down` is what
- * a client is told while one of its servers restarts, which has the page's `options`.
+ * a client may be told while one of its servers restarts.
  */
 export const PROXIES = [
   {
@@ -33,7 +33,7 @@ export const PROXIES = [
     around: ['daemon off; pid FOLDER/pid; events {} http { access_log off;\n', '}'],
     command: 'nginx -e stderr -p FOLDER -c FOLDER/nginx.conf',
     servers: 2,
-    options: [],
+    drainWait: '1s',
     down: ['2 502'],
   },
   {
@@ -42,7 +42,7 @@ export const PROXIES = [
     around: ['{\n\tadmin off\n\tauto_https disable_redirects\n}\n', ''],
     command: 'caddy run --config FOLDER/Caddyfile --adapter caddyfile',
     servers: 1,
-    options: [],
+    drainWait: '1s',
     // If an answer leaves a body unread, Caddy resets the stream behind it, and curl 7.88 may then lose the answer.
     down: ['2 502', '0 000'],
   },
@@ -52,7 +52,7 @@ export const PROXIES = [
     around: ['', ''],
     command: 'haproxy -db -f FOLDER/haproxy.cfg',
     servers: 2,
-    options: ['--drain-wait', '2s'],
+    drainWait: '2s',
     down: [],
   },
   {
@@ -61,7 +61,7 @@ export const PROXIES = [
     around: [FRONTEND, ''],
     command: 'haproxy -db -f FOLDER/haproxy-fleet.cfg',
     servers: 3,
-    options: ['--drain-wait', '1s'],
+    drainWait: '1s',
     down: [],
   },
   {
@@ -70,7 +70,7 @@ export const PROXIES = [
     around: [`${APACHE}\nPidFile FOLDER/pid\nErrorLog /dev/stderr\nListen 127.0.0.1:PORT\n`, ''],
     command: 'apache2 -D FOREGROUND -f FOLDER/apache.conf',
     servers: 1,
-    options: [],
+    drainWait: '1s',
     down: ['2 502', '2 503'],
   },
 ]
@@ -92,8 +92,8 @@ export async function startBehind({ file, around: [before, after], command, ...p
   const made = makeDatabase()
   const { folder, database } = made
   const token = await createTokenIn(database)
-  const start = (port: number) =>
-    serve(database, ['--listen', `127.0.0.1:${port}`, '--trusted-proxy', '127.0.0.1', ...proxy.options])
+  const options = ['--trusted-proxy', '127.0.0.1', '--drain-wait', proxy.drainWait]
+  const start = (port: number) => serve(database, ['--listen', `127.0.0.1:${port}`, ...options])
   const servers = await Promise.all(Array.from({ length: proxy.servers }, () => start(freePort())))
   const port = freePort()
   const files = await makeCertificate(folder, 'proxy', { names: `DNS:${HOST}` })
