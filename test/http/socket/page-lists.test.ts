@@ -180,7 +180,7 @@ describe('lists on the page', () => {
     expect(await page.locator('.pause').count()).toBe(0)
   })
 
-  testPage('a print has the plants alone, each column and whole names', async (begin) => {
+  testInChromium('a print has the plants alone, each column and whole names', async (begin) => {
     const name = 'Monstera deliciosa '.repeat(20).trim()
     const { page, ui } = await begin({ plants: [{ id: 1, name, tag: 'shade' }, 'Ivy'] })
     const printed = () => page.evaluate<string>('document.body.innerText')

@@ -314,7 +314,7 @@ describe('tools of the page', () => {
     expect(await service.names()).toEqual(['Fern', 'Ivies', 'Aloe'])
   })
 
-  testPage('offers the tags of this tab while one types, and copies the link of a plant', async (begin) => {
+  testInChromium('offers the tags of this tab while one types, and copies the link of a plant', async (begin) => {
     const plants = [{ id: 1, name: 'Fern', tag: 'shade' }, { id: 2, name: 'Ivy', tag: 'shade' }, 'Moss']
     const { page, ui } = await begin({ plants })
     const offered = () =>

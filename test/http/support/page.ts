@@ -74,7 +74,7 @@ export function pageTests() {
         timeoutMs,
       )
   }
-  /** For what Playwright does in Chromium alone: downloads, bodies of requests, touch, no JavaScript, slow lines, heaps. */
+  /** For what Playwright does in Chromium alone: downloads, bodies, touch, paper, the clipboard, no JavaScript, slow lines, heaps. */
   const testInChromium = (title: string, run: Run, options: Parameters<typeof testPage>[2] = {}) =>
     testPage(title, run, { ...options, browsers: [CHROMIUM] })
   return { testPage, testInChromium }
