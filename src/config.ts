@@ -1,3 +1,4 @@
+// Tested in test/cli/option-rules.test.ts.
 import { type InferOptions, Option } from '@commander-js/extra-typings'
 import { CONFLICT_RULES } from './domain/plant.ts'
 import { DURABILITIES, LIMIT_MAX } from './domain/store.ts'

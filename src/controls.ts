@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/log.txt.
 /**
  * Characters that end a line, control a terminal, or reorder text: control characters, the separators of Unicode, and its
  * bidirectional controls (https://www.unicode.org/reports/tr9/#Directional_Formatting_Characters).

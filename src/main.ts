@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/streams.txt.
 import { createReadStream, fstatSync, write } from 'node:fs'
 import { promisify } from 'node:util'
 import { exitCodeOf, type Io, type Signal, textOfLines } from './cli/io.ts'

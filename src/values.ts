@@ -1,3 +1,4 @@
+// Tested in test/cli/option-rules.test.ts.
 import { isIP, isIPv6 } from 'node:net'
 import { Option } from '@commander-js/extra-typings'
 import { type Address, isSafeAddress, type TrustedProxy } from './domain/address.ts'

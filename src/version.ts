@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/command-line.txt.
 import { homepage, version } from '../package.json'
 
 /** The commit that a release is made of. The compiler puts it here; elsewhere there is none. */

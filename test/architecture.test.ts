@@ -3,6 +3,7 @@ import { relative, resolve } from 'node:path'
 import { Glob, type ImportKind, Transpiler } from 'bun'
 import { FUNCTION, nodesOf } from './calls/instrument.ts'
 import { runProgram } from './support/program.ts'
+import { testOf } from './support/tested-in.ts'
 
 const SRC = resolve(import.meta.dir, '../src')
 
@@ -196,6 +197,12 @@ describe('the house', () => {
     })
 
     expect(long).toEqual([])
+  })
+
+  test('has a test for each file: one of its name, or one that its first line names', () => {
+    const without = sources.filter(({ file, text }) => testOf(file, text) === undefined).map(({ file }) => file)
+
+    expect(without).toEqual([])
   })
 
   test('importing a module does nothing', async () => {

@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/command-line.txt.
 import { parseArgs } from 'node:util'
 import { Command, CommanderError } from '@commander-js/extra-typings'
 import { OPTIONS } from '../config.ts'

@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/command-line.txt.
 import type { Command, CommandUnknownOpts } from '@commander-js/extra-typings'
 import { DATABASE_SETTINGS, OPTIONS, type ValuesOf } from '../config.ts'
 import { AppError } from '../domain/error.ts'

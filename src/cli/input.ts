@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/streams.txt.
 import { isUtf8 } from 'node:buffer'
 import { open } from 'node:fs/promises'
 import { AppError, misused, readFailure } from '../domain/error.ts'

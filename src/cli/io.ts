@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/streams.txt.
 import { escapeControls } from '../controls.ts'
 import type { Clocks } from '../domain/clocks.ts'
 

@@ -1,3 +1,4 @@
+// Tested in test/fault/killed-commands.test.ts.
 import { SingleBar } from 'cli-progress'
 import { AppError } from '../domain/error.ts'
 import type { CloneOptions } from '../store/database.ts'

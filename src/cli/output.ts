@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/streams.txt.
 import { escapeControls, escapeControlsInLines } from '../controls.ts'
 import { PAGE_ROWS, type RowRange } from '../domain/store.ts'
 import { TIME_MAX_MS } from '../domain/token.ts'

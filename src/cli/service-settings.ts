@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/installed.txt.
 import { closeSync, fstatSync, openSync, readFileSync, realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { CommandUnknownOpts, Option } from '@commander-js/extra-typings'

@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/token-list.txt.
 import { misused } from '../domain/error.ts'
 import { hashToken, isTokenText, type Token } from '../domain/token.ts'
 import { type Parser, parseValue } from '../values.ts'

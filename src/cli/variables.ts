@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/serve-options.txt.
 import type { CommandUnknownOpts } from '@commander-js/extra-typings'
 import { OPTIONS, VARIABLE_PREFIX } from '../config.ts'
 import { either, parseOption } from '../values.ts'

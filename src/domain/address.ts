@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/listen.txt.
 /** Where a server listens. `host` is a name, an IPv4 address, or an IPv6 address without brackets. */
 export type Address = { readonly host: string; readonly port: number } | { readonly socketPath: string }
 

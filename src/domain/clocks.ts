@@ -1,3 +1,4 @@
+// Tested in test/fault/clock.test.ts.
 /** The clocks of the process. */
 export interface Clocks {
   /** Milliseconds since 1970-01-01 UTC, by the clock of the machine. */

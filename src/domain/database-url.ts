@@ -1,3 +1,4 @@
+// Tested in test/cli/postgres-access.test.ts.
 import { orUndefined } from './error.ts'
 
 /** How much of a connection is protected, weakest first (https://www.postgresql.org/docs/current/libpq-ssl.html). */

@@ -1,3 +1,4 @@
+// Tested in test/http/transcripts/order.txt.
 /** The names of all refusals and failures. http/answers.ts gives each one its HTTP status and code. */
 export type ErrorKind =
   | 'body_not_json'

@@ -1,3 +1,4 @@
+// Tested in test/http/transcripts/bodies.txt.
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { AppError } from './error.ts'
 import { INT64_RULE, parseInt64JsonNumber } from './int64.ts'

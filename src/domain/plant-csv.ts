@@ -1,3 +1,4 @@
+// Tested in test/cli/plant-lines.test.ts.
 import { parse, unparse } from 'papaparse'
 import type { CsvReader, PlantField } from './plant-file.ts'
 

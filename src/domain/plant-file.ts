@@ -1,3 +1,4 @@
+// Tested in test/cli/plant-lines.test.ts.
 /** A field of plants, as a column of CSV. */
 export interface PlantField {
   readonly name: string

@@ -1,3 +1,4 @@
+// Tested in test/store/contract.
 import type { NewPlant, Plant, StoredPlant } from './plant.ts'
 import type { Token, TokenId, User, UserId } from './token.ts'
 

@@ -1,3 +1,4 @@
+// Tested in test/engine/sqlite/failure.test.ts.
 /** An action that only the product can name. Its words continue a message, which therefore ends without a period. */
 export type Remedy = 'restore' | 'check' | 'undo' | 'back up' | 'dump'
 

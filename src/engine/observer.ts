@@ -1,3 +1,4 @@
+// Tested in test/store/sqlite/statistics.test.ts.
 /** An event that the operator should know of although nothing has failed: a message, and the sizes that it is about. */
 export interface EngineEvent {
   readonly level: 'warn' | 'info'

@@ -1,3 +1,4 @@
+// Tested in test/http/pages.test.ts.
 /**
  * The weight that a header like `Accept` gives to the first of these ranges that it names (RFC 9110 §12.4.2). Name the most
  * specific range first. A range that it does not name has the weight 0.

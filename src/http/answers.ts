@@ -1,3 +1,4 @@
+// Tested in test/http/headers.test.ts.
 import { type Static, Type } from '@sinclair/typebox'
 import type { ErrorKind } from '../domain/error.ts'
 import { describeFields } from '../domain/plant.ts'

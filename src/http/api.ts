@@ -1,3 +1,4 @@
+// Tested in test/http/openapi.test.ts.
 import { Elysia } from 'elysia'
 import type { Services } from './options.ts'
 import { plants } from './plants.ts'

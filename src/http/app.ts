@@ -1,3 +1,4 @@
+// Tested in test/http/transcripts/paths.txt.
 import { Elysia, type InternalRoute, NotFoundError } from 'elysia'
 import { AppError } from '../domain/error.ts'
 import { errorResponse } from './answers.ts'

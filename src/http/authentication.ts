@@ -1,3 +1,4 @@
+// Tested in test/http/transcripts/credentials.txt.
 import { bearer } from '@elysiajs/bearer'
 import { Elysia } from 'elysia'
 import { LRUCache } from 'lru-cache'

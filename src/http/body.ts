@@ -1,3 +1,4 @@
+// Tested in test/http/socket/bodies.test.ts.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AppError } from '../domain/error.ts'
 import { parseJson, toNewPlant } from '../domain/new-plant.ts'

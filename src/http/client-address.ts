@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/listen.txt.
 import { BlockList, isIP } from 'node:net'
 import type { TrustedProxy } from '../domain/address.ts'
 import type { Connection } from './server.ts'

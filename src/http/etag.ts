@@ -1,3 +1,4 @@
+// Tested in test/http/transcripts/lists.txt.
 /** Computes SHA-256 of texts: a class of Bun, or JavaScript in the page at `/`. */
 interface Sha256 {
   hash(text: string, encoding: 'base64url'): string

@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/listen.txt.
 import { existsSync, readFileSync } from 'node:fs'
 import { isIPv4 } from 'node:net'
 import { orUndefined } from '../domain/error.ts'

@@ -1,3 +1,4 @@
+// Tested in test/cli/metrics.test.ts.
 import { AggregatorRegistry, collectDefaultMetrics, Registry } from 'prom-client'
 import { AppError } from '../domain/error.ts'
 import type { Health, Measurements } from '../domain/store.ts'

@@ -1,3 +1,4 @@
+// Tested in test/http/log-bytes.test.ts.
 import { AppError, type ErrorKind } from '../domain/error.ts'
 import { TOKEN_PREFIX } from '../domain/token.ts'
 import type { Logger } from '../log.ts'

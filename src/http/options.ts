@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/serve-options.txt.
 import type { Settings } from '../config.ts'
 import type { Clocks } from '../domain/clocks.ts'
 import type { Store, Version } from '../domain/store.ts'

@@ -1,3 +1,4 @@
+// Tested in test/http/transcripts/lists.txt.
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { AppError } from '../domain/error.ts'
 import { parseInt64Decimal } from '../domain/int64.ts'

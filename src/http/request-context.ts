@@ -1,3 +1,4 @@
+// Tested in test/http/log-bytes.test.ts.
 import type { Caller } from '../domain/token.ts'
 import type { HttpErrorKind } from './answers.ts'
 import type { Connection } from './server.ts'

@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/listen.txt.
 import { chmodSync, lstatSync, rmSync } from 'node:fs'
 import { type Address, formatAddress } from '../domain/address.ts'
 import { AppError, codeOf } from '../domain/error.ts'

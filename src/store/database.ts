@@ -1,3 +1,4 @@
+// Tested in test/cli/postgres.test.ts.
 import type { Clocks } from '../domain/clocks.ts'
 import type { AppError } from '../domain/error.ts'
 import type { ConflictRule, OwnedPlant } from '../domain/plant.ts'

@@ -1,3 +1,4 @@
+// Tested in test/http/store-damaged.test.ts.
 import { AppError, type ErrorKind } from '../domain/error.ts'
 import { EngineError, type Remedy } from '../engine/errors.ts'
 

@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/databases.txt.
 import { isPostgresUrl, parsePostgresUrl } from '../domain/database-url.ts'
 import { type AppError, misused } from '../domain/error.ts'
 import { realPath } from '../engine/sqlite/files/file-system.ts'

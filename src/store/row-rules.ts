@@ -1,3 +1,4 @@
+// Tested in test/store/copy.test.ts.
 import { TIME_MAX_MS, USER_NAME_CHARACTERS, USER_NAME_LENGTH_MAX, USER_NAME_RULE } from '../domain/token.ts'
 import { COLUMNS, TABLES } from './tables.ts'
 

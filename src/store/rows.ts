@@ -1,3 +1,4 @@
+// Tested in test/store/contract/plants.ts.
 import { AppError, type ErrorKind } from '../domain/error.ts'
 import { isOptional, PLANT_FIELDS, type Plant, type PlantValues, type StoredPlant, valuesOf } from '../domain/plant.ts'
 import {

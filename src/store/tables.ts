@@ -1,3 +1,4 @@
+// Tested in test/store/copy.test.ts.
 import { PLANT_FIELDS } from '../domain/plant.ts'
 
 /** The tables of a store, in an order in which they can be filled: no row refers to a later table. */

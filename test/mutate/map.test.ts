@@ -7,6 +7,7 @@ import { testLong } from '../fault/rounds.ts'
 import { makeFolder } from '../support/folder.ts'
 import { runProgram } from '../support/program.ts'
 import { copyProject, makeRepository, PROJECT } from '../support/project-copy.ts'
+import { runnerOf, testOf } from '../support/tested-in.ts'
 import { checkedTests, hashOfSource, MAP_PATH, type TestFile, type TestMap } from './test-map.ts'
 
 /** A copy of the project whose functions write down when they are called first. */
@@ -57,6 +58,12 @@ testLong('each file of src is run by a test, and the map of the tests tells by w
   console.log(
     `no test was seen to run ${unseen.length} of ${functions.length} functions:\n${unseen.map((each) => each.join(':')).join('\n')}`,
   )
+  const isRunByItsTest = ([file, line]: readonly (string | number)[]) => {
+    const test = testOf(`${file}`, readFileSync(join(PROJECT, 'src', `${file}`), 'utf8'))
+    return test !== undefined && tests[`${file}:${line}`]?.includes(runnerOf(test))
+  }
+  const run = new Set(functions.filter(isRunByItsTest).map(([file]) => file))
+  expect([...new Set(functions.map(([file]) => file))].filter((file) => !run.has(file))).toEqual([])
   const seen = new Set(Object.keys(tests).map((place) => place.split(':')[0]))
   expect([...new Set(functions.map(([file]) => file))].filter((file) => !seen.has(`${file}`))).toEqual([])
 })

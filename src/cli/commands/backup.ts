@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/backup-restore.txt.
 import type { Command } from '@commander-js/extra-typings'
 import { misused } from '../../domain/error.ts'
 import type { Cloned, FileTools } from '../../store/database.ts'

@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/import-export.txt.
 import type { Command } from '@commander-js/extra-typings'
 import { escapeControlsInLines } from '../../controls.ts'
 import { misused } from '../../domain/error.ts'

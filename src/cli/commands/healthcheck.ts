@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/listen.txt.
 import type { RequestOptions } from 'node:https'
 import type { Command } from '@commander-js/extra-typings'
 import { clientTarget, formatAddress } from '../../domain/address.ts'

@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/command-line.txt.
 import type { Command, CommandUnknownOpts } from '@commander-js/extra-typings'
 import { defineCommand } from '../command.ts'
 import type { Io } from '../io.ts'

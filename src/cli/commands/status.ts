@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/status-check.txt.
 import type { Command } from '@commander-js/extra-typings'
 import { databaseOf } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'

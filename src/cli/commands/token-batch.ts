@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/token-create.txt.
 import { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import { makeToken, SCOPES, type TokenRequest } from '../../domain/token.ts'

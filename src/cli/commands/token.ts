@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/token-create.txt.
 import type { Command } from '@commander-js/extra-typings'
 import { AppError, misused } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'

@@ -1,3 +1,4 @@
+// Tested in test/fault/sigterm.test.ts.
 import type { Settings } from '../../config.ts'
 import type { Address } from '../../domain/address.ts'
 import { createApp } from '../../http/app.ts'

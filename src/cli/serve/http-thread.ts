@@ -1,3 +1,4 @@
+// Tested in test/fault/threads.test.ts.
 import type { Address } from '../../domain/address.ts'
 import type { AppError } from '../../domain/error.ts'
 import { RequestStatistics, WriteStatistics } from '../../http/statistics.ts'

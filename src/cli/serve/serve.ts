@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/serve-options.txt.
 import { availableParallelism, platform } from 'node:os'
 import type { Command } from '@commander-js/extra-typings'
 import { SETTINGS, type Settings } from '../../config.ts'

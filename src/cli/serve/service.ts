@@ -1,3 +1,4 @@
+// Tested in test/fault/sigterm.test.ts.
 import type { RequestStatistics } from '../../http/statistics.ts'
 import type { OpenedStore } from '../../store/database.ts'
 import { databaseOf } from '../../store/open.ts'

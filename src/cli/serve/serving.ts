@@ -1,3 +1,4 @@
+// Tested in test/fault/sigterm.test.ts.
 import type { Logger } from '../../log.ts'
 import type { Io } from '../io.ts'
 import type { ServeOptions } from './answering.ts'

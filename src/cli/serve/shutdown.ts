@@ -1,3 +1,4 @@
+// Tested in test/fault/failing-sync.test.ts.
 import type { Logger } from '../../log.ts'
 import { EXIT, type Io, type Signal } from '../io.ts'
 

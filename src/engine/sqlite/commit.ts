@@ -1,3 +1,4 @@
+// Tested in test/engine/sqlite/failure.test.ts.
 import type { Database } from 'bun:sqlite'
 import { EngineError } from '../errors.ts'
 import { LOCK_MAX_WAIT_MS } from '../group-queue.ts'

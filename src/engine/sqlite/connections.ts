@@ -1,3 +1,4 @@
+// Tested in test/engine/sqlite/thread.test.ts.
 import type { Database } from 'bun:sqlite'
 import { EngineError } from '../errors.ts'
 import { type Durability, openReader } from './driver.ts'

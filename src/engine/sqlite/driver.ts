@@ -1,3 +1,4 @@
+// Tested in test/engine/sqlite/open.test.ts.
 import { constants, Database, type SQLQueryBindings } from 'bun:sqlite'
 import { sleepSync } from 'bun'
 import { storeUnusable } from '../errors.ts'

@@ -1,3 +1,4 @@
+// Tested in test/engine/sqlite/failure.test.ts.
 import { rmSync, writeSync } from 'node:fs'
 import { codeOf, EngineError, type FileRole, fileDamaged, storeUnusable } from '../errors.ts'
 import { sizeOf, withFile } from './files/file-system.ts'

@@ -1,3 +1,4 @@
+// Tested in test/engine/toy.test.ts.
 import type { Database } from 'bun:sqlite'
 
 /** Numbers of rows by the names of tables. */

@@ -1,3 +1,4 @@
+// Tested in test/engine/sqlite/thread.test.ts.
 import { EngineError } from '../errors.ts'
 import type { WriteResults } from '../group-queue.ts'
 import type { EngineEvent } from '../observer.ts'

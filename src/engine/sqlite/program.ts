@@ -1,3 +1,4 @@
+// Tested in test/engine/toy.test.ts.
 import type { Database } from 'bun:sqlite'
 
 /** A write by its name. Its arguments survive JSON, which takes them to the thread that writes. */

@@ -1,3 +1,4 @@
+// Tested in test/engine/sqlite/thread.test.ts.
 import type { MessagePort } from 'node:worker_threads'
 import type { Changes, CheckTime } from './versions.ts'
 

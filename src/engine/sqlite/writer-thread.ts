@@ -1,3 +1,4 @@
+// Tested in test/engine/sqlite/thread.test.ts.
 import { receiveMessageOnPort } from 'node:worker_threads'
 import { type GroupCommitOptions, openGroupCommit } from './group-commit.ts'
 import type { ToWriter } from './messages.ts'

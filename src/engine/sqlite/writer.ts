@@ -1,3 +1,4 @@
+// Tested in test/engine/sqlite/thread.test.ts.
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { EngineError } from '../errors.ts'
 import { type GroupOutcome, type QueueDeadlines, queueGroups } from '../group-queue.ts'

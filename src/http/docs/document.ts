@@ -1,3 +1,4 @@
+// Tested in test/http/openapi.test.ts.
 import { swagger } from '@elysiajs/swagger'
 import { type AnyElysia, Elysia } from 'elysia'
 import type { OpenAPIV3 } from 'openapi-types'

@@ -1,3 +1,4 @@
+// Tested in test/http/openapi.test.ts.
 import type { Static, TSchema } from '@sinclair/typebox'
 import type { OpenAPIV3 } from 'openapi-types'
 import { ERRORS, ErrorBody, type HttpErrorKind, JSON_TYPE, statusOf } from '../answers.ts'

@@ -1,3 +1,4 @@
+// Tested in test/http/socket/docs-browser.test.ts.
 // The executable embeds the library: the page loads nothing from other hosts.
 import scalar from '../../../node_modules/@scalar/api-reference/dist/browser/standalone.js' with { type: 'file' }
 import { type HtmlPage, makePage } from '../page/html.ts'

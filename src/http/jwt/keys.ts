@@ -1,3 +1,4 @@
+// Tested in test/http/jwt-keys.test.ts.
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
 import { isSafeAddress } from '../../domain/address.ts'
 import { AppError } from '../../domain/error.ts'

@@ -1,3 +1,4 @@
+// Tested in test/http/jwt/jwt.test.ts.
 import { type JWTPayload, jwtVerify } from 'jose'
 import { AppError } from '../../domain/error.ts'
 import { providerUserName, type Scope } from '../../domain/token.ts'

@@ -1,3 +1,4 @@
+// Tested in test/http/jwt/jwt.test.ts.
 import { Elysia } from 'elysia'
 import { respond } from '../answers.ts'
 import type { AppOptions } from '../options.ts'

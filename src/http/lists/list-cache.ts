@@ -1,3 +1,4 @@
+// Tested in test/http/caches.test.ts.
 import { LRUCache } from 'lru-cache'
 import type { Version } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'

@@ -1,3 +1,4 @@
+// Tested in test/http/list-streamed.test.ts.
 import { AppError } from '../../domain/error.ts'
 import type { Caller } from '../../domain/token.ts'
 import { answerTagged, SUCCESS } from '../answers.ts'

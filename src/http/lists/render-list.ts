@@ -1,3 +1,4 @@
+// Tested in test/http/list-size.test.ts.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Plant, plantJson, type StoredPlant } from '../../domain/plant.ts'
 import { EMPTY_PAGE, PAGE_TEXT_LENGTH, type PlantRange, type Plants } from '../../domain/store.ts'

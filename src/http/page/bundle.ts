@@ -1,3 +1,4 @@
+// Tested in test/http/pages.test.ts.
 import { join } from 'node:path'
 
 /**

@@ -1,3 +1,4 @@
+// Tested in test/http/pages.test.ts.
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { weightOf } from '../accept.ts'

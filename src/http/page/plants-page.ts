@@ -1,3 +1,4 @@
+// Tested in test/http/pages.test.ts.
 import { isOptional, NEW_PLANT_FIELDS } from '../../domain/plant.ts'
 import { bundle } from './bundle.ts' with { type: 'macro' }
 import { type HtmlPage, makePage } from './html.ts'

@@ -1,3 +1,4 @@
+// Tested in test/http/pages.test.ts.
 import { type AnyElysia, Elysia } from 'elysia'
 import { AppError } from '../../domain/error.ts'
 import { prefersHtml } from '../accept.ts'

@@ -1,3 +1,4 @@
+// Tested in test/store/postgres/reads.test.ts.
 import { AppError } from '../../domain/error.ts'
 import { queueGroups } from '../../engine/group-queue.ts'
 import { type OpenOptions, STORE_DEADLINES, type StoreDeadlines } from '../database.ts'

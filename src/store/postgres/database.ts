@@ -1,3 +1,4 @@
+// Tested in test/cli/postgres.test.ts.
 import { describeAddress, isLocal, type PostgresAddress } from '../../domain/database-url.ts'
 import { misused } from '../../domain/error.ts'
 import type { NamedDatabase, OpenOptions } from '../database.ts'

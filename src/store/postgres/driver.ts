@@ -1,3 +1,4 @@
+// Tested in test/store/postgres/lost-connection.test.ts.
 import { SQL } from 'bun'
 import type { PostgresAddress } from '../../domain/database-url.ts'
 import { type DatabaseAccess, STORE_DEADLINES, type StoreDeadlines } from '../database.ts'

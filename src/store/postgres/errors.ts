@@ -1,3 +1,4 @@
+// Tested in test/store/postgres/conflicts.test.ts.
 import { describeAddress, type PostgresAddress } from '../../domain/database-url.ts'
 import { AppError, codeOf, readFailure } from '../../domain/error.ts'
 import { storeUnusable } from '../errors.ts'

@@ -1,3 +1,4 @@
+// Tested in test/store/postgres/open.test.ts.
 import { describeAddress, type PostgresAddress } from '../../domain/database-url.ts'
 import type { Durability } from '../../domain/store.ts'
 import { describeTooNew } from '../../engine/errors.ts'

@@ -1,3 +1,4 @@
+// Tested in test/store/copy.test.ts.
 import { COLUMNS, type Table, toText } from '../tables.ts'
 import { columns, type Query } from './driver.ts'
 

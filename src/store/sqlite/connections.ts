@@ -1,3 +1,4 @@
+// Tested in test/store/sqlite/contract.test.ts.
 import type { Tokens } from '../../domain/store.ts'
 import type { Connections as EngineConnections } from '../../engine/sqlite/connections.ts'
 import { throwFromEngine } from '../errors.ts'

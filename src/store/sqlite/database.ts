@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/databases.txt.
 import type { NamedDatabase } from '../database.ts'
 import { RESTORE } from '../errors.ts'
 import { openSqliteStore } from './store.ts'

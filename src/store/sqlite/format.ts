@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/schema.txt.
 import { isUtf8 } from 'node:buffer'
 import { rowsOf } from '../../engine/sqlite/driver.ts'
 import type { Format } from '../../engine/sqlite/format.ts'

@@ -1,3 +1,4 @@
+// Tested in test/store/sqlite/contract.test.ts.
 import type { Database } from 'bun:sqlite'
 import type { FoundUser } from '../../domain/store.ts'
 import type { Token, TokenId, UserId } from '../../domain/token.ts'

@@ -1,3 +1,4 @@
+// Tested in test/store/sqlite/contract.test.ts.
 import { runProgram } from '../../engine/sqlite/writer-thread.ts'
 import { PLANT_STORE } from './writing/writes.ts'
 

@@ -1,3 +1,4 @@
+// Tested in test/store/copy.test.ts.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { storeUnusable } from '../errors.ts'
 import { type Counts, TABLES, type Table, toText } from '../tables.ts'

@@ -1,3 +1,4 @@
+// Tested in test/fault/damage.test.ts.
 import type { Database } from 'bun:sqlite'
 import { rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'

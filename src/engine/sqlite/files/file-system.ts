@@ -1,3 +1,4 @@
+// Tested in test/engine/sqlite/preflight.test.ts.
 import * as fs from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { codeOf, orUndefined } from '../../errors.ts'

@@ -1,3 +1,4 @@
+// Tested in test/engine/sqlite/preflight.test.ts.
 import { readSync } from 'node:fs'
 import { withFile } from './file-system.ts'
 

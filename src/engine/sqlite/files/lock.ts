@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/databases.txt.
 import type { Database } from 'bun:sqlite'
 import { rmSync } from 'node:fs'
 import { dirname } from 'node:path'

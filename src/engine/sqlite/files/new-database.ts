@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/databases.txt.
 import { constants, type Database } from 'bun:sqlite'
 import { linkSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'

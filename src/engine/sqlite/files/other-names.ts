@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/backup-files.txt.
 import { lstatSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { orUndefined } from '../../errors.ts'

@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/schema.txt.
 import type { Database } from 'bun:sqlite'
 import { type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
 import { openDatabase } from '../driver.ts'

@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/backup-files.txt.
 import { readdirSync, rmSync } from 'node:fs'
 import { basename, dirname, extname, join } from 'node:path'
 import { EngineError, orUndefined } from '../../errors.ts'

@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/backup-restore.txt.
 import type { Database } from 'bun:sqlite'
 import { existsSync, statSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'

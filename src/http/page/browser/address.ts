@@ -1,3 +1,4 @@
+// Tested in test/http/socket/page-lists.test.ts.
 /** What the page shows. It is in the fragment of the URL, which no server, proxy or log gets. */
 export interface Address {
   /** The id of the only plant that is shown, or empty. The rest is the list behind it. */

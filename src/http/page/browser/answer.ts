@@ -1,3 +1,4 @@
+// Tested in test/http/socket/page-answers.test.ts.
 import type { Plant } from './fields.ts'
 
 /** The error codes that the page treats in a way of their own. */

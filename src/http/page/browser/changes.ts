@@ -1,3 +1,4 @@
+// Tested in test/http/socket/page-changes.test.ts.
 import { CODES } from './answer.ts'
 import { Conflict, createPlant, deletePlant, isSame, keep, Refusal, refusalIn, write } from './client.ts'
 import type { Plant } from './fields.ts'

@@ -1,3 +1,4 @@
+// Tested in test/http/socket/page-answers.test.ts.
 import { entityTagOf } from '../../etag.ts'
 import { type Answer, CODES, isPassing, readAnswer } from './answer.ts'
 import { FIELD_NAMES, type Plant } from './fields.ts'

@@ -1,3 +1,4 @@
+// Tested in test/http/socket/page.test.ts.
 /** A plant with the texts of its fields. Its id is text, because a number of JavaScript rounds what is above 2^53. */
 export type Plant = Readonly<Record<string, string>> & { readonly id: string; readonly name: string }
 

@@ -1,3 +1,4 @@
+// Tested in test/http/socket/page-tools.test.ts.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { largestId, listPlants, refusalIn } from './client.ts'
 import { INT64_MAX } from './messages.ts'

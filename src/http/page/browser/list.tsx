@@ -1,3 +1,4 @@
+// Tested in test/http/socket/page-lists.test.ts.
 import { useEffect } from 'preact/hooks'
 import { type Address, formatAddress } from './address.ts'
 import { listChanged, listPlants, Refusal, refusalIn, settle } from './client.ts'

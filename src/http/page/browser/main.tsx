@@ -1,3 +1,4 @@
+// Tested in test/http/socket/page.test.ts.
 import { type ComponentChild, h, options, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { restore } from './changes.ts'

@@ -1,3 +1,4 @@
+// Tested in test/http/socket/page-answers.test.ts.
 import { NO_JSON } from '../../../domain/plant-file.ts'
 import type { Plant } from './fields.ts'
 

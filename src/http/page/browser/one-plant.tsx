@@ -1,3 +1,4 @@
+// Tested in test/http/socket/page.test.ts.
 import { useEffect } from 'preact/hooks'
 import { CODES } from './answer.ts'
 import { remove, restore } from './changes.ts'

@@ -1,3 +1,4 @@
+// Tested in test/http/socket/page-tools.test.ts.
 import { hasTyped, keep } from './client.ts'
 import { focus } from './parts.tsx'
 import { type State, set, state } from './state.ts'

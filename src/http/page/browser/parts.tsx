@@ -1,3 +1,4 @@
+// Tested in test/http/socket/page.test.ts.
 import { useEffect, useState } from 'preact/hooks'
 import { restore } from './changes.ts'
 import { endPause } from './client.ts'

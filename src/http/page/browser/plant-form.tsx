@@ -1,3 +1,4 @@
+// Tested in test/http/socket/page-changes.test.ts.
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { CODES } from './answer.ts'
 import { add, edit } from './changes.ts'

@@ -1,3 +1,4 @@
+// Tested in test/http/socket/page-tools.test.ts.
 import { useEffect, useState } from 'preact/hooks'
 import { listPlants, Refusal, refusalIn, toJson } from './client.ts'
 import type { Plant } from './fields.ts'

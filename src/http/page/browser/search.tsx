@@ -1,3 +1,4 @@
+// Tested in test/http/socket/page-lists.test.ts.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { listPlants, Refusal, refusalIn } from './client.ts'
 import type { Plant } from './fields.ts'

@@ -1,3 +1,4 @@
+// Tested in test/http/socket/page-access.test.ts.
 import { useState } from 'preact/hooks'
 import { connect, endSession, getPlant, getToken, Refusal, refusalIn, tokenHash } from './client.ts'
 import { countOf } from './messages.ts'

@@ -1,3 +1,4 @@
+// Tested in test/http/socket/page.test.ts.
 import { type Address, formatAddress, parseAddress } from './address.ts'
 import type { Plant } from './fields.ts'
 

@@ -1,3 +1,4 @@
+// Tested in test/http/socket/page-lists.test.ts.
 import type { ComponentProps } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { formatAddress } from './address.ts'

@@ -1,3 +1,4 @@
+// Tested in test/store/copy.test.ts.
 import { INT64_MIN } from '../../../domain/int64.ts'
 import { fromRow } from '../../rows.ts'
 import { KEYS, selectCounts, type Table } from '../../tables.ts'

@@ -1,3 +1,4 @@
+// Tested in test/store/postgres/round-trips.test.ts.
 import type { ErrorKind } from '../../../domain/error.ts'
 import { PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
 import type { UserId } from '../../../domain/token.ts'

@@ -1,3 +1,4 @@
+// Tested in test/store/postgres/lost-connection.test.ts.
 import { AppError } from '../../../domain/error.ts'
 import type { GroupOutcome } from '../../../engine/group-queue.ts'
 import type { OpenOptions, StoreDeadlines } from '../../database.ts'

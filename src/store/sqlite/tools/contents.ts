@@ -1,3 +1,4 @@
+// Tested in test/store/copy.test.ts.
 import type { Database, Statement } from 'bun:sqlite'
 import { type OwnedPlant, PLANT_FIELDS, type PlantRow, toPlant } from '../../../domain/plant.ts'
 import { openReader, rowsOf } from '../../../engine/sqlite/driver.ts'

@@ -1,3 +1,4 @@
+// Tested in test/cli/transcripts/status-check.txt.
 import { accessSync, constants, createReadStream, fstatSync, openSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'

@@ -1,3 +1,4 @@
+// Tested in test/store/sqlite/contract.test.ts.
 import type { Database } from 'bun:sqlite'
 import type { Program } from '../../../engine/sqlite/program.ts'
 import { PLANT_FORMAT } from '../format.ts'
