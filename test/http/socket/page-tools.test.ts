@@ -1,7 +1,7 @@
 import { describe, expect } from 'bun:test'
 import { addPlants } from '../../support/many-plants.ts'
 import { until } from '../../support/until.ts'
-import { change, pageTests } from '../support/page.ts'
+import { change, pageTests, urlOf } from '../support/page.ts'
 
 const { testPage, testInChromium } = pageTests()
 
@@ -109,6 +109,26 @@ describe('tools of the page', () => {
       ])
     },
   )
+
+  testPage('a search keeps the hits of the page that is shown until it has one itself', async (begin) => {
+    const { service, page, ui } = await begin({ plants: 1100, isClosed: true })
+
+    await page.goto(`${urlOf(service)}#/?after=1050&page=22`)
+    await ui.signIn(service.token)
+    await ui.row(1075).waitFor()
+    const first = await ui.hold('GET', '/plants')
+    await ui.search().fill('era 1075')
+    await first.begun
+    const second = await ui.hold('GET', '/plants')
+    first.release()
+    await second.begun
+    await ui.see('On this page, plants with “era 1075”:')
+    const names = await ui.names()
+    second.release()
+    await ui.see('On all pages: 1 plant with “era 1075” among 1,100.')
+
+    expect([names, await ui.names()]).toEqual([['Monstera 1075'], ['Monstera 1075']])
+  })
 
   testInChromium('an upload adds what is missing, and tells of each line what import would', async (begin) => {
     const plants = [

@@ -120,6 +120,7 @@ describe.concurrent('the page in a browser', () => {
         await ui.see('You have no plant with this id.')
         await look('no such plant')
         await page.emulateMedia({ media: 'print' })
+        await page.setViewportSize({ width: 794, height: 1123 }) // A4
         await page.goto(urlOf(service))
         await page.getByText('Monstera 5').first().waitFor()
         await picture('on paper')

@@ -4,8 +4,6 @@ import type { Plant } from './fields.ts'
 /** The error codes that the page treats in a way of their own. */
 export const CODES = {
   ...{ tokenInvalid: 40102, notFound: 40402, exists: 40901, changed: 41201 },
-  // Nothing has changed since the `ETag` that was asked about.
-  same: 30400,
   // Nobody has answered, as a proxy says it, or something between did so.
   ...{ noAnswer: 50200, foreign: 51100 },
   // The user has given up a change: it is not known whether it is done, or a look has shown that it is not.

@@ -138,9 +138,9 @@ export async function listPlants(query: string) {
   return { plants, etag: etagOf(headers), next: /<(\?[^>]*)>/.exec(headers.get('link') ?? '')?.[1] }
 }
 
-/** The plants of a page if they are no more those with this `ETag`. Nobody is told if the server is away. */
+/** The plants of a page if they are no more those with this `ETag`: a 304 rejects. Nobody is told if the server is away. */
 export async function listChanged(query: string, etag: string) {
-  const expected = [CODES.same, CODES.noAnswer]
+  const expected = [CODES.noAnswer]
   const { error, plants } = await send('GET', `plants${query}`, { headers: { 'if-none-match': etag }, expected })
   return error === 0 ? plants : undefined
 }
