@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { CSV_HEADER, readLines, readPlants, renderPlantCsv } from '../../src/cli/plant-lines.ts'
-import { expectProperty, PROPERTY_TIMEOUT_MS } from '../support/properties.ts'
+import { expectProperty } from '../support/properties.ts'
 
 const MAX_BYTES = 8
 
@@ -37,22 +37,18 @@ describe('lines', () => {
     expect(await read(chunks)).toEqual(lines)
   })
 
-  test(
-    'are the same wherever a text is cut',
-    () =>
-      expectProperty(
-        'lines',
-        fc.tuple(fc.array(fc.stringMatching(/^[a-z]{0,8}$/)), fc.array(fc.nat({ max: 60 }))),
-        async ([texts, cuts]) => {
-          const text = texts.map((each) => `${each}\n`).join('')
-          const ends = [0, ...cuts.filter((cut) => cut < text.length).toSorted((a, b) => a - b), text.length]
-          const chunks = ends.slice(1).map((end, index) => text.slice(ends[index], end))
+  test('are the same wherever a text is cut', () =>
+    expectProperty(
+      'lines',
+      fc.tuple(fc.array(fc.stringMatching(/^[a-z]{0,8}$/)), fc.array(fc.nat({ max: 60 }))),
+      async ([texts, cuts]) => {
+        const text = texts.map((each) => `${each}\n`).join('')
+        const ends = [0, ...cuts.filter((cut) => cut < text.length).toSorted((a, b) => a - b), text.length]
+        const chunks = ends.slice(1).map((end, index) => text.slice(ends[index], end))
 
-          expect(await read(chunks)).toEqual(texts)
-        },
-      ),
-    PROPERTY_TIMEOUT_MS,
-  )
+        expect(await read(chunks)).toEqual(texts)
+      },
+    ))
 })
 
 const text = fc.string({
@@ -60,26 +56,22 @@ const text = fc.string({
 })
 const anyText = text.map((each) => each.toWellFormed().replaceAll('\0', ''))
 
-test(
-  'plants come back from CSV wherever it is cut, but an empty tag is none',
-  () =>
-    expectProperty(
-      'CSV',
-      fc.tuple(
-        fc.array(fc.record({ id: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), name: anyText, tag: anyText })),
-        fc.integer({ min: 1, max: 9 }),
-      ),
-      async ([rows, size]) => {
-        const plants = rows.map(({ id, name, tag }) => ({ user: 'me', id, plant: tag ? { name, tag } : { name } }))
-        const bytes = Buffer.from(CSV_HEADER + renderPlantCsv(plants))
-        const chunks = async function* () {
-          for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
-        }
-        const found: unknown[] = []
-        for await (const { plant } of readPlants(chunks(), { user: 'me', maxLine: 9999 }, () => {})) found.push(plant)
-
-        expect(found).toEqual(plants)
-      },
+test('plants come back from CSV wherever it is cut, but an empty tag is none', () =>
+  expectProperty(
+    'CSV',
+    fc.tuple(
+      fc.array(fc.record({ id: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), name: anyText, tag: anyText })),
+      fc.integer({ min: 1, max: 9 }),
     ),
-  PROPERTY_TIMEOUT_MS,
-)
+    async ([rows, size]) => {
+      const plants = rows.map(({ id, name, tag }) => ({ user: 'me', id, plant: tag ? { name, tag } : { name } }))
+      const bytes = Buffer.from(CSV_HEADER + renderPlantCsv(plants))
+      const chunks = async function* () {
+        for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+      }
+      const found: unknown[] = []
+      for await (const { plant } of readPlants(chunks(), { user: 'me', maxLine: 9999 }, () => {})) found.push(plant)
+
+      expect(found).toEqual(plants)
+    },
+  ))

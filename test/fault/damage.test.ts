@@ -22,7 +22,7 @@ import { RESTRICTED, SETPRIV } from '../support/restricted.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { injectFault, STRACE } from '../support/strace.ts'
 import { until } from '../support/until.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
+import { rounds, runRounds } from './rounds.ts'
 import { fatalReasons, logLines } from './server-log.ts'
 import { SYNCS, traceCalls } from './system-calls.ts'
 import { expectFailure, makeTestDatabase, QUIET, restart } from './test-database.ts'
@@ -70,7 +70,6 @@ describe('a server under load', () => {
   test.each(Object.entries(PAGES))(
     'whose %s is damaged ends with 3 and writes nothing more; check finds the damage, and only that page needs repair',
     (_, page) => runRounds(rounds(1, 7), (random) => damageUnderLoad(page, random)),
-    ROUNDS_TIMEOUT_MS,
   )
 })
 
@@ -134,39 +133,35 @@ test.skipIf(lacks(STRACE))('a damaged page ends the server within a second, also
 })
 
 describe('the mark of a damaged database', () => {
-  test(
-    'is left by the first server that lists the page, and refuses all others until restore --force',
-    async () => {
-      using db = await makeTestDatabase()
-      const { database, token } = db
-      addPlants(database, BEFORE_MIN)
-      const backup = join(db.folder, 'backup')
-      expect(await runPlantstore(['backup', backup, '--database', database])).toMatchObject({ exitCode: 0 })
-      damagePage(database, hasAddedPlants, randomNumbers(1))
-      // The mark is beside the file, and not beside a link to it.
-      using elsewhere = makeFolder()
-      const link = join(elsewhere.path, 'link.db')
-      symlinkSync(database, link)
+  test('is left by the first server that lists the page, and refuses all others until restore --force', async () => {
+    using db = await makeTestDatabase()
+    const { database, token } = db
+    addPlants(database, BEFORE_MIN)
+    const backup = join(db.folder, 'backup')
+    expect(await runPlantstore(['backup', backup, '--database', database])).toMatchObject({ exitCode: 0 })
+    damagePage(database, hasAddedPlants, randomNumbers(1))
+    // The mark is beside the file, and not beside a link to it.
+    using elsewhere = makeFolder()
+    const link = join(elsewhere.path, 'link.db')
+    symlinkSync(database, link)
 
-      await using first = await serve(link, QUIET)
-      const listed = await first.request('GET', '/plants?limit=2147483647', { token })
+    await using first = await serve(link, QUIET)
+    const listed = await first.request('GET', '/plants?limit=2147483647', { token })
 
-      expect([listed.status, await first.ended(), statSync(database + MARK).size]).toEqual([503, 3, 0])
-      expect(readdirSync(elsewhere.path)).toEqual(['link.db'])
-      for (let start = 0; start < 5; start++) {
-        const text = await db.serve().then(String, ({ message }: Error) => message)
-        expect(text).toMatch(
-          /exit code 3\nplantstore: The database .* is damaged: .* see docs\/how-to\/troubleshoot\.md\.\n$/,
-        )
-      }
-      const restored = await runPlantstore(['restore', backup, '--force', '--database', database])
-      expect([restored.exitCode, existsSync(database + MARK)]).toEqual([0, false])
-      await using last = await restart(database)
-      expect(await (await last.request('GET', '/plants', { token })).json()).toHaveLength(BEFORE_MIN)
-      expect(last.stdout()).not.toContain('damage')
-    },
-    ROUNDS_TIMEOUT_MS,
-  )
+    expect([listed.status, await first.ended(), statSync(database + MARK).size]).toEqual([503, 3, 0])
+    expect(readdirSync(elsewhere.path)).toEqual(['link.db'])
+    for (let start = 0; start < 5; start++) {
+      const text = await db.serve().then(String, ({ message }: Error) => message)
+      expect(text).toMatch(
+        /exit code 3\nplantstore: The database .* is damaged: .* see docs\/how-to\/troubleshoot\.md\.\n$/,
+      )
+    }
+    const restored = await runPlantstore(['restore', backup, '--force', '--database', database])
+    expect([restored.exitCode, existsSync(database + MARK)]).toEqual([0, false])
+    await using last = await restart(database)
+    expect(await (await last.request('GET', '/plants', { token })).json()).toHaveLength(BEFORE_MIN)
+    expect(last.stdout()).not.toContain('damage')
+  })
 
   test.each([
     ...['check', 'export', 'user list', 'status', 'import -', 'backup backup'],
@@ -223,24 +218,20 @@ describe('the mark of a damaged database', () => {
     expect(existsSync(db.database + MARK)).toBe(false)
   })
 
-  test(
-    'names check in place of a look at a database of more than 4 GiB, and a file with content is none',
-    async () => {
-      using db = await makeTestDatabase()
-      truncateSync(db.database, 4 * 1024 ** 3 + PAGE_BYTES)
-      writeFileSync(db.database + MARK, 'mine')
-      await (await restart(db.database)).end()
-      expect(readFileSync(db.database + MARK, 'utf8')).toBe('mine')
+  test('names check in place of a look at a database of more than 4 GiB, and a file with content is none', async () => {
+    using db = await makeTestDatabase()
+    truncateSync(db.database, 4 * 1024 ** 3 + PAGE_BYTES)
+    writeFileSync(db.database + MARK, 'mine')
+    await (await restart(db.database)).end()
+    expect(readFileSync(db.database + MARK, 'utf8')).toBe('mine')
 
-      truncateSync(db.database, 4 * 1024 ** 3 + PAGE_BYTES)
-      truncateSync(db.database + MARK)
-      const text = await db.serve().then(String, ({ message }: Error) => message)
-      expect(text).toMatch(/exit code 3\nplantstore: .* too large .*: run plantstore check, .*troubleshoot\.md\.\n$/)
-      expect(await runPlantstore(['check', '--database', db.database])).toMatchObject({ exitCode: 0 })
-      await (await restart(db.database)).end()
-    },
-    ROUNDS_TIMEOUT_MS,
-  )
+    truncateSync(db.database, 4 * 1024 ** 3 + PAGE_BYTES)
+    truncateSync(db.database + MARK)
+    const text = await db.serve().then(String, ({ message }: Error) => message)
+    expect(text).toMatch(/exit code 3\nplantstore: .* too large .*: run plantstore check, .*troubleshoot\.md\.\n$/)
+    expect(await runPlantstore(['check', '--database', db.database])).toMatchObject({ exitCode: 0 })
+    await (await restart(db.database)).end()
+  })
 })
 
 /** Damages one page of a kind in the database file, after a checkpoint: no process has the page in memory, and no WAL has it. */

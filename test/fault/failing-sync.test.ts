@@ -11,7 +11,7 @@ import { SLACK_MS } from '../support/slack.ts'
 import { STRACE } from '../support/strace.ts'
 import { FAILED_REFUSAL, largePlantOf, startHistory } from './history.ts'
 import { CONNECTIONS } from './load.ts'
-import { ROUNDS_TIMEOUT_MS, runRounds, testRounds } from './rounds.ts'
+import { runRounds, testRounds } from './rounds.ts'
 import { logLines } from './server-log.ts'
 import { callsOfStart, type SeenCall, SYNCS, traceCalls } from './system-calls.ts'
 import { copyDatabase, expectRecovery, makeTestDatabase, QUIET, restart, type TestDatabase } from './test-database.ts'
@@ -57,7 +57,6 @@ describe.skipIf(lacks(STRACE))('a sync that fails', () => {
         await failUnderLoad(db, sync)
         await expectRecovery(db)
       }),
-    ROUNDS_TIMEOUT_MS,
   )
 
   testRounds(

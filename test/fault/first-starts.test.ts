@@ -9,7 +9,7 @@ import { randomNumbers, seedsOf } from '../support/random.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { ROUNDS_TIMEOUT_MS, testRounds } from './rounds.ts'
+import { testRounds } from './rounds.ts'
 import { CALLS_THAT_CHANGE, type Point, startStopped } from './stopped-command.ts'
 
 const CREATED = /created a new, empty store/gi
@@ -89,7 +89,6 @@ describe.skipIf(lacks(STRACE))('wherever a first start is stopped', () => {
           expect(statSync(made.database).nlink).toBe(1)
         }
       },
-      ROUNDS_TIMEOUT_MS,
     )
   }
 })

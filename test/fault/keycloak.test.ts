@@ -10,7 +10,7 @@ import { freePort } from '../support/postgres-system.ts'
 import { runProgram, startProgram } from '../support/program.ts'
 import { lacks, program } from '../support/requirement.ts'
 import { until } from '../support/until.ts'
-import { ROUNDS_TIMEOUT_MS, testLong } from './rounds.ts'
+import { testLong } from './rounds.ts'
 
 /** The last version that runs on the Java of Debian 12. */
 const VERSION = '26.0.8'
@@ -64,5 +64,4 @@ testLong.skipIf(isMissing)(
       await shell.ended
     }
   },
-  ROUNDS_TIMEOUT_MS,
 )

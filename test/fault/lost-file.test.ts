@@ -20,7 +20,7 @@ import { RESTRICTED, SETPRIV } from '../support/restricted.ts'
 import { injectFault, STRACE } from '../support/strace.ts'
 import { until, untilEnded } from '../support/until.ts'
 import { FAILED_REFUSAL } from './history.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
+import { rounds, runRounds } from './rounds.ts'
 import { fatalReasons } from './server-log.ts'
 import { expectFailure, makeTestDatabase, QUIET, type Server } from './test-database.ts'
 
@@ -59,7 +59,6 @@ describe('a server under load', () => {
   test.each(Object.entries(LOSSES))(
     'whose database is %s acknowledges nothing more and ends with 3, and the lost files have all that it acknowledged',
     (_, lose) => runRounds(rounds(1, 3), (random) => loseUnderLoad(lose, random)),
-    ROUNDS_TIMEOUT_MS,
   )
 })
 

@@ -16,7 +16,7 @@ import { runProgram } from '../support/program.ts'
 import { lacks } from '../support/requirement.ts'
 import { injectFault, STRACE } from '../support/strace.ts'
 import { until } from '../support/until.ts'
-import { ROUNDS_TIMEOUT_MS, rounds } from './rounds.ts'
+import { rounds } from './rounds.ts'
 
 const RENEWED = 'new connections get the certificate that is in its file now'
 /** So many connections are accepted by all of three threads, but once in 15 million times. */
@@ -157,40 +157,36 @@ describe.skipIf(lacks(OPENSSL))('SIGHUP of a server with TLS', () => {
     expect(await daysOnAll(service.server.port)).toEqual(new Set([30]))
   })
 
-  test(
-    'resets few of the connections that come meanwhile',
-    async () => {
-      const changes = rounds(3, 100)
-      await using service = await serveTls()
-      const { server } = service
-      let isOver = false
-      const counts = { answered: 0, reset: 0 }
-      const client = async () => {
-        while (!isOver) {
-          const answer = await fetch(`${server.address}/healthz`, {
-            headers: { connection: 'close' },
-            tls: { rejectUnauthorized: false },
-          }).catch(() => undefined)
-          if (answer === undefined) counts.reset += 1
-          else expect(await answer.json()).toEqual({ status: 'ok' })
-          counts.answered += Number(answer !== undefined)
-        }
+  test('resets few of the connections that come meanwhile', async () => {
+    const changes = rounds(3, 100)
+    await using service = await serveTls()
+    const { server } = service
+    let isOver = false
+    const counts = { answered: 0, reset: 0 }
+    const client = async () => {
+      while (!isOver) {
+        const answer = await fetch(`${server.address}/healthz`, {
+          headers: { connection: 'close' },
+          tls: { rejectUnauthorized: false },
+        }).catch(() => undefined)
+        if (answer === undefined) counts.reset += 1
+        else expect(await answer.json()).toEqual({ status: 'ok' })
+        counts.answered += Number(answer !== undefined)
       }
-      const clients = Array.from({ length: CLIENTS }, client)
-      for (let change = 0; change < changes; change++) {
-        const before = counts.answered
-        await service.hangUp()
-        await until('connections are answered again', () => counts.answered > before)
-      }
-      isOver = true
-      await Promise.all(clients)
+    }
+    const clients = Array.from({ length: CLIENTS }, client)
+    for (let change = 0; change < changes; change++) {
+      const before = counts.answered
+      await service.hangUp()
+      await until('connections are answered again', () => counts.answered > before)
+    }
+    isOver = true
+    await Promise.all(clients)
 
-      console.log(`${changes} changes: ${counts.reset} of ${counts.answered + counts.reset} connections were reset`)
-      // No more than can wait in the queues of the listeners at each change.
-      expect(counts.reset).toBeLessThanOrEqual(changes * CLIENTS)
-    },
-    ROUNDS_TIMEOUT_MS,
-  )
+    console.log(`${changes} changes: ${counts.reset} of ${counts.answered + counts.reset} connections were reset`)
+    // No more than can wait in the queues of the listeners at each change.
+    expect(counts.reset).toBeLessThanOrEqual(changes * CLIENTS)
+  })
 })
 
 test.skipIf(lacks(OPENSSL, PROCESS_TOOLS))(

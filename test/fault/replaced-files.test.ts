@@ -11,7 +11,7 @@ import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
-import { ROUNDS_TIMEOUT_MS, rounds } from './rounds.ts'
+import { rounds } from './rounds.ts'
 import { CALLS_ON_FILE, type Point, startStopped } from './stopped-command.ts'
 import { type SeenCall, type TraceOptions, traceCalls } from './system-calls.ts'
 
@@ -92,39 +92,35 @@ async function restoreMeanwhile(
 }
 
 describe.skipIf(lacks(STRACE))('a database that restore replaces', () => {
-  test.each([...COMMANDS])(
-    'is whole and keeps its writes, wherever %j was stopped meanwhile',
-    async (command) => {
-      using inputs = await makeInputs()
-      using probed = makeFolder()
-      cpSync(inputs.path, probed.path, { recursive: true })
-      const probe = startCommand(probed.path, command)
-      await probe.finish()
-      const points = await probe.points()
-      const counts = { restored: 0, refused: 0 }
-      for (const [index, stopAt] of pick(randomNumbers(SEED), points)) {
-        for (const isServed of IS_LONG ? [false, true] : [true]) {
-          const { stopped, isRestored, outcome } = await restoreMeanwhile(inputs, command, stopAt, isServed)
-          const { exitCode } = outcome
+  test.each([...COMMANDS])('is whole and keeps its writes, wherever %j was stopped meanwhile', async (command) => {
+    using inputs = await makeInputs()
+    using probed = makeFolder()
+    cpSync(inputs.path, probed.path, { recursive: true })
+    const probe = startCommand(probed.path, command)
+    await probe.finish()
+    const points = await probe.points()
+    const counts = { restored: 0, refused: 0 }
+    for (const [index, stopAt] of pick(randomNumbers(SEED), points)) {
+      for (const isServed of IS_LONG ? [false, true] : [true]) {
+        const { stopped, isRestored, outcome } = await restoreMeanwhile(inputs, command, stopAt, isServed)
+        const { exitCode } = outcome
 
-          // The number of calls varies by one or two, and a server that listens makes its last calls when it ends.
-          const isLast = index > points.length - 3 || command.startsWith('serve')
-          expect(stopped || isLast, `${stopAt.name} ${stopAt.count}`).toBe(true)
-          expect([0, 1, 3], outcome.stderr).toContain(exitCode)
-          expect({ stopAt, isServed, ...outcome }).toMatchObject({
-            restore: isRestored ? '' : expect.stringMatching(/ is (?:open in|locked by) another process/),
-            stderr: expect.not.stringMatching(/malformed|damaged|SQLiteError| at /),
-            problems: ['ok'],
-            first: isRestored || command.startsWith('restore') ? 'new' : 'old',
-            ...(isServed && isRestored && { created: 200, plants: [7] }),
-          })
-          counts[isRestored ? 'restored' : 'refused']++
-        }
+        // The number of calls varies by one or two, and a server that listens makes its last calls when it ends.
+        const isLast = index > points.length - 3 || command.startsWith('serve')
+        expect(stopped || isLast, `${stopAt.name} ${stopAt.count}`).toBe(true)
+        expect([0, 1, 3], outcome.stderr).toContain(exitCode)
+        expect({ stopAt, isServed, ...outcome }).toMatchObject({
+          restore: isRestored ? '' : expect.stringMatching(/ is (?:open in|locked by) another process/),
+          stderr: expect.not.stringMatching(/malformed|damaged|SQLiteError| at /),
+          problems: ['ok'],
+          first: isRestored || command.startsWith('restore') ? 'new' : 'old',
+          ...(isServed && isRestored && { created: 200, plants: [7] }),
+        })
+        counts[isRestored ? 'restored' : 'refused']++
       }
-      console.log(`${command}: ${points.length} calls, ${JSON.stringify(counts)}`)
-    },
-    ROUNDS_TIMEOUT_MS,
-  )
+    }
+    console.log(`${command}: ${points.length} calls, ${JSON.stringify(counts)}`)
+  })
 })
 
 test.skipIf(lacks(STRACE))(

@@ -6,9 +6,6 @@ import { lacks, type Requirement } from '../support/requirement.ts'
 /** The number for `bun run check`, or the one for `bun run check:long`. */
 export const rounds = (short: number, long: number): number => (IS_LONG ? long : short)
 
-/** How long a test with rounds may take. The short forms take seconds, and up to 40 s beside four busy loops. */
-export const ROUNDS_TIMEOUT_MS = IS_LONG ? 3_600_000 : 240_000
-
 /** Registers a test that only `bun run check:long` runs. */
 export const testLong = test.skipIf(!IS_LONG)
 
@@ -28,7 +25,7 @@ export function testRounds(
   run: (random: Random) => Promise<void>,
 ): void {
   const count = rounds(short, long)
-  test.skipIf(count === 0 || lacks(...needs))(title, () => runRounds(count, run), ROUNDS_TIMEOUT_MS)
+  test.skipIf(count === 0 || lacks(...needs))(title, () => runRounds(count, run))
 }
 
 /**

@@ -10,7 +10,7 @@ import { SLACK_MS } from '../support/slack.ts'
 import { until } from '../support/until.ts'
 import { readSlowly } from './clients.ts'
 import { compareP99, type OthersService, serveOthers, untilAtRest } from './other-clients.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, testLong } from './rounds.ts'
+import { rounds, testLong } from './rounds.ts'
 import { THREADS } from './test-database.ts'
 
 /** The list that nobody reads is far longer than the buffers of a connection. */
@@ -91,26 +91,22 @@ const CROWDS: readonly (readonly [name: string, kinds: readonly SlowClient[], un
 ]
 
 describe.skipIf(lacks(PROCESS_TOOLS)).each(CROWDS)('%s', (_, kinds, under) => {
-  test(
-    'do not slow down other clients, take bounded memory, and are cut in time',
-    async () => {
-      await using service = await serveOthers(PLANTS, under)
-      const expectBoundedMemory = await watchMemory(service)
-      const { besideMs, limitMs } = await compareP99(service, async () => {
-        const held = await hold(service, kinds)
-        // Now the buffers are full of lists. With slow bytes a busy machine would never come to rest.
-        await untilAtRest(service.server.pid)
-        held.startSlowBytes()
-        return held
-      })
+  test('do not slow down other clients, take bounded memory, and are cut in time', async () => {
+    await using service = await serveOthers(PLANTS, under)
+    const expectBoundedMemory = await watchMemory(service)
+    const { besideMs, limitMs } = await compareP99(service, async () => {
+      const held = await hold(service, kinds)
+      // Now the buffers are full of lists. With slow bytes a busy machine would never come to rest.
+      await untilAtRest(service.server.pid)
+      held.startSlowBytes()
+      return held
+    })
 
-      // The short form runs beside other tests. There it shows that others are answered at all.
-      if (IS_LONG) expect(besideMs).toBeLessThan(limitMs)
-      if (IS_LONG && under !== LIMIT) await expectCuts(service, kinds)
-      expectBoundedMemory()
-    },
-    ROUNDS_TIMEOUT_MS,
-  )
+    // The short form runs beside other tests. There it shows that others are answered at all.
+    if (IS_LONG) expect(besideMs).toBeLessThan(limitMs)
+    if (IS_LONG && under !== LIMIT) await expectCuts(service, kinds)
+    expectBoundedMemory()
+  })
 })
 
 /** Expects that slow clients are cut in time, and leave nothing behind. */
@@ -132,28 +128,24 @@ async function expectCuts(service: OthersService, kinds: readonly SlowClient[]):
 }
 
 describe.skipIf(lacks(PROCESS_TOOLS))('more connections than descriptors', () => {
-  test(
-    'do not keep others from being answered; with free descriptors all who wait are answered at once',
-    async () => {
-      await using service = await serveOthers(1000, LIMIT)
-      await service.p99Ms()
-      const statuses: number[] = []
-      using held = await hold(service, [waiting((status) => statuses.push(status))])
-      await service.p99Ms()
-      const answeredBefore = statuses.length
-      for (const { cut } of held.connections.slice(0, DESCRIPTORS_MAX)) cut()
-      const startMs = performance.now()
-      using connection = await openConnection(service.server.port)
-      const { status } = await connection.request(formatRequest('GET', '/plants?limit=20', service.token))
+  test('do not keep others from being answered; with free descriptors all who wait are answered at once', async () => {
+    await using service = await serveOthers(1000, LIMIT)
+    await service.p99Ms()
+    const statuses: number[] = []
+    using held = await hold(service, [waiting((status) => statuses.push(status))])
+    await service.p99Ms()
+    const answeredBefore = statuses.length
+    for (const { cut } of held.connections.slice(0, DESCRIPTORS_MAX)) cut()
+    const startMs = performance.now()
+    using connection = await openConnection(service.server.port)
+    const { status } = await connection.request(formatRequest('GET', '/plants?limit=20', service.token))
 
-      expect(status).toBe(200)
-      expect(performance.now() - startMs).toBeLessThan(ACCEPT_LIMIT_MS + SLACK_MS)
-      expect(answeredBefore).toBeLessThan(DESCRIPTORS_MAX)
-      await until('waiting clients are answered', () => statuses.length > answeredBefore)
-      expect(service.server.stdout()).not.toContain('"level":"error"')
-    },
-    ROUNDS_TIMEOUT_MS,
-  )
+    expect(status).toBe(200)
+    expect(performance.now() - startMs).toBeLessThan(ACCEPT_LIMIT_MS + SLACK_MS)
+    expect(answeredBefore).toBeLessThan(DESCRIPTORS_MAX)
+    await until('waiting clients are answered', () => statuses.length > answeredBefore)
+    expect(service.server.stdout()).not.toContain('"level":"error"')
+  })
 
   test('keep neither a server from its first write nor scrapers from its metrics', async () => {
     await using service = await serveOthers(0, LIMIT)
@@ -234,28 +226,24 @@ const FORMS = [
 ]
 
 describe.skipIf(lacks(PROCESS_TOOLS))('bodies of 100 MiB', () => {
-  test(
-    'are refused at level memory, and their connections go on',
-    async () => {
-      await using service = await serveOthers(1000)
-      const expectBoundedMemory = await watchMemory(service, PARTS_MAX_MIB)
-      const refuse = async (token: string, { line, part, last }: (typeof FORMS)[number]) => {
-        using connection = await openConnection(service.server.port)
-        const lines = `Content-Type: application/json\r\n${line}\r\n`
-        await connection.send(formatRequest('POST', '/plants', token, undefined, lines))
-        for (let parts = 0; parts < PARTS; parts++) await connection.send(part)
-        const { status } = await connection.request(last)
-        return [status, await service.create(connection)]
-      }
+  test('are refused at level memory, and their connections go on', async () => {
+    await using service = await serveOthers(1000)
+    const expectBoundedMemory = await watchMemory(service, PARTS_MAX_MIB)
+    const refuse = async (token: string, { line, part, last }: (typeof FORMS)[number]) => {
+      using connection = await openConnection(service.server.port)
+      const lines = `Content-Type: application/json\r\n${line}\r\n`
+      await connection.send(formatRequest('POST', '/plants', token, undefined, lines))
+      for (let parts = 0; parts < PARTS; parts++) await connection.send(part)
+      const { status } = await connection.request(last)
+      return [status, await service.create(connection)]
+    }
 
-      const unknown = await Promise.all(FORMS.map((form) => refuse('unknown', form)))
-      const known = await Promise.all(FORMS.map((form) => refuse(service.token, form)))
+    const unknown = await Promise.all(FORMS.map((form) => refuse('unknown', form)))
+    const known = await Promise.all(FORMS.map((form) => refuse(service.token, form)))
 
-      expect([unknown, known]).toEqual([401, 413].map((status) => FORMS.map(() => [status, 200])))
-      expectBoundedMemory()
-    },
-    ROUNDS_TIMEOUT_MS,
-  )
+    expect([unknown, known]).toEqual([401, 413].map((status) => FORMS.map(() => [status, 200])))
+    expectBoundedMemory()
+  })
 })
 
 /** Far longer than the buffers of a connection. */

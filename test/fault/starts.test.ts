@@ -13,7 +13,7 @@ import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, testRounds } from './rounds.ts'
+import { rounds, testRounds } from './rounds.ts'
 
 const THREADS = 3
 /** Clients that connect without a pause. */
@@ -93,30 +93,26 @@ function connectTo(port: number, use: (connection: Connection) => unknown) {
   return { end, [Symbol.asyncDispose]: end }
 }
 
-test(
-  'a start resets no connection that clients open meanwhile',
-  async () => {
-    const starts = rounds(10, 300)
-    const port = freePort()
-    const counts = { answered: 0, reset: 0 }
-    for (let start = 0; start < starts; start++) {
-      using made = makeDatabase()
-      const clients = connectTo(port, (connection) =>
-        connection.request(formatRequest('GET', '/healthz', '', undefined, 'Connection: close\r\n')).then(
-          () => counts.answered++,
-          () => counts.reset++,
-        ),
-      )
-      await using _server = await serve(made.database, ['--threads', `${THREADS}`, '--listen', `127.0.0.1:${port}`])
-      await clients.end()
-    }
+test('a start resets no connection that clients open meanwhile', async () => {
+  const starts = rounds(10, 300)
+  const port = freePort()
+  const counts = { answered: 0, reset: 0 }
+  for (let start = 0; start < starts; start++) {
+    using made = makeDatabase()
+    const clients = connectTo(port, (connection) =>
+      connection.request(formatRequest('GET', '/healthz', '', undefined, 'Connection: close\r\n')).then(
+        () => counts.answered++,
+        () => counts.reset++,
+      ),
+    )
+    await using _server = await serve(made.database, ['--threads', `${THREADS}`, '--listen', `127.0.0.1:${port}`])
+    await clients.end()
+  }
 
-    console.log(`${starts} starts: ${counts.answered} connections were answered`)
-    expect(counts.answered).toBeGreaterThan(starts)
-    expect(counts.reset).toBe(0)
-  },
-  ROUNDS_TIMEOUT_MS,
-)
+  console.log(`${starts} starts: ${counts.answered} connections were answered`)
+  expect(counts.answered).toBeGreaterThan(starts)
+  expect(counts.reset).toBe(0)
+})
 
 test.skipIf(lacks(PROCESS_TOOLS)).each([1, THREADS])(
   'clients that take all descriptors while a server starts do not end it, with --threads %i',
@@ -143,7 +139,6 @@ test.skipIf(lacks(PROCESS_TOOLS)).each([1, THREADS])(
       expect(status).toBe(200)
     }
   },
-  ROUNDS_TIMEOUT_MS,
 )
 
 test('a thread that could not start owes no answer to what it was asked, before its end and after', async () => {

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
 import { LIMIT_MAX } from '../../src/domain/store.ts'
-import { expectProperty, PROPERTY_TIMEOUT_MS } from '../support/properties.ts'
+import { expectProperty } from '../support/properties.ts'
 import { type Service, startService } from './support/service.ts'
 import { OVER_TCP } from './support/transports.ts'
 
@@ -83,5 +83,4 @@ test.each(OVER_TCP)(
     for (const id of ['%', '%1', '%zz', '1%', '%ff', '%c3', '%ED%A0%80'])
       expect([id, await codeOf(service, 'GET', `/plants/${id}`)]).toEqual([id, 40004])
   },
-  PROPERTY_TIMEOUT_MS,
 )

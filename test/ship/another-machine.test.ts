@@ -17,7 +17,6 @@ PLANTSTORE_TLS_KEY=${KEY}
 `
 const FIRST = 'http://127.0.0.1:3000'
 const MOVED = 'https://127.0.0.1:3210'
-const TIMEOUT_MS = 180_000
 
 test.skipIf(lacks(SYSTEMD, COMPILED))(
   'a service moves to another machine with its plants, tokens, settings and files by the commands of the documentation',
@@ -64,5 +63,4 @@ test.skipIf(lacks(SYSTEMD, COMPILED))(
     expect((await other.show(['ActiveState'], 'plantstore-backup.timer')).ActiveState).toBe('active')
     expect((await old.show(['ActiveState'])).ActiveState).toBe('inactive')
   },
-  TIMEOUT_MS,
 )

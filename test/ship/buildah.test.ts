@@ -9,7 +9,6 @@ import { imageConfiguration } from './dockerfile.ts'
 import { addProgram, makeBaseRoot, unpack } from './image-root.ts'
 import { PROJECT, runIn, runWell } from './run.ts'
 
-const BUILD_TIMEOUT_MS = 300_000
 const BUILD_IMAGE = 'localhost/bun'
 const FINAL_IMAGE = 'localhost/distroless-base'
 const IMAGE = 'localhost/plantstore'
@@ -19,40 +18,36 @@ const STORE_BYTES = 3 * 1024 ** 3
 const BUILD_PROGRAMS = ['sh', 'ls', 'mkdir', 'chown']
 
 describe.skipIf(lacks(CONTAINERS, program('buildah')))('the Dockerfile, built by buildah on stand-ins', () => {
-  testLong(
-    'makes an image with a /data of its user, and the image serves',
-    async () => {
-      const { user, env, args, healthcheck } = await imageConfiguration()
-      await using image = await buildDockerfile()
-      const { uid, gid, mode } = statSync(join(image.root, 'data'))
-      const dataMode = mode & 0o777
-      await using container = await startContainer({
-        root: image.root,
-        user,
-        env: image.configuration.Env,
-        args,
-        dataMode,
-      })
-      await container.waitFor(healthcheck)
-      const answers = await container.plantRound()
-      const { exitCode, stderr } = await container.end()
+  testLong('makes an image with a /data of its user, and the image serves', async () => {
+    const { user, env, args, healthcheck } = await imageConfiguration()
+    await using image = await buildDockerfile()
+    const { uid, gid, mode } = statSync(join(image.root, 'data'))
+    const dataMode = mode & 0o777
+    await using container = await startContainer({
+      root: image.root,
+      user,
+      env: image.configuration.Env,
+      args,
+      dataMode,
+    })
+    await container.waitFor(healthcheck)
+    const answers = await container.plantRound()
+    const { exitCode, stderr } = await container.end()
 
-      expect([uid, gid, dataMode, readdirSync(join(image.root, 'data'))]).toEqual([65532, 65532, 0o755, []])
-      expect(image.configuration).toMatchObject({
-        User: '65532:65532',
-        Env: expect.arrayContaining(env),
-        Entrypoint: args.slice(0, 1),
-        Cmd: args.slice(1),
-        Volumes: { '/data': {} },
-        ExposedPorts: { '3000/tcp': {} },
-        Healthcheck: { Test: ['CMD', ...healthcheck] },
-      })
-      expect(readdirSync(join(image.root, 'usr/local/bin'))).toEqual(['plantstore'])
-      expect(answers).toEqual(PLANT_ROUND)
-      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
-    },
-    BUILD_TIMEOUT_MS,
-  )
+    expect([uid, gid, dataMode, readdirSync(join(image.root, 'data'))]).toEqual([65532, 65532, 0o755, []])
+    expect(image.configuration).toMatchObject({
+      User: '65532:65532',
+      Env: expect.arrayContaining(env),
+      Entrypoint: args.slice(0, 1),
+      Cmd: args.slice(1),
+      Volumes: { '/data': {} },
+      ExposedPorts: { '3000/tcp': {} },
+      Healthcheck: { Test: ['CMD', ...healthcheck] },
+    })
+    expect(readdirSync(join(image.root, 'usr/local/bin'))).toEqual(['plantstore'])
+    expect(answers).toEqual(PLANT_ROUND)
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+  })
 })
 
 /**

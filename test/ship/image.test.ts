@@ -13,8 +13,6 @@ import { argumentsOf, imageConfiguration } from './dockerfile.ts'
 import { makeImageRoot, NONROOT, PLANTSTORE } from './image-root.ts'
 import { PROJECT } from './run.ts'
 
-const PACKAGES_TIMEOUT_MS = 60_000
-
 const PROBES = ['startupProbe', 'livenessProbe', 'readinessProbe'] as const
 
 /** Makes curl print the status of an answer alone. */
@@ -45,7 +43,7 @@ test('.dockerignore lets through the files that the Dockerfile copies, and nothi
 describe.skipIf(lacks(CONTAINERS))('a container of the image, on the packages of distroless base', () => {
   beforeAll(async () => {
     root = await makeImageRoot()
-  }, PACKAGES_TIMEOUT_MS)
+  })
   afterAll(() => root?.[Symbol.dispose]())
 
   test.concurrent('serves as user 65532 without any other program, is healthy, and ends with 0 at SIGTERM', async () => {

@@ -14,7 +14,6 @@ import { runnerFor, runnerOf, TARGETS } from './release.ts'
 import { PROJECT, runIn, runWell } from './run.ts'
 import { bootSystemd, SYSTEMD } from './systemd.ts'
 
-const PACK_TIMEOUT_MS = 120_000
 const VERSION = `${manifest.version}-1`
 
 /** The documentation and the files of contrib: all that messages, alerts and pages name. */
@@ -56,7 +55,7 @@ describe.skipIf(lacks(COMPILED, ...['nfpm', 'dpkg-deb', 'rpm'].map(program)))('t
 
   beforeAll(async () => {
     packages = await packagesWith(EXECUTABLE || 'none')
-  }, PACK_TIMEOUT_MS)
+  })
   afterAll(() => packages?.[Symbol.dispose]())
 
   test('for Debian have these fields and these files of root, and no question of dpkg about a conffile', async () => {
@@ -128,7 +127,6 @@ Depends: libc6 (>= 2.17), systemd | systemd-standalone-sysusers | systemd-sysuse
       expect((await shell('plantstore status')).stdout).toMatch(/^tokens +1$/m)
       expect((await shell('runuser -u nobody -- plantstore status')).exitCode).toBe(2)
     },
-    PACK_TIMEOUT_MS,
   )
 })
 
@@ -171,7 +169,6 @@ for (const target of TARGETS.filter(({ name }) => name.startsWith('linux-'))) {
         })
         expect(existsSync(join(deb, 'usr/share/doc/plantstore/copyright'))).toBe(true)
       },
-      10 * PACK_TIMEOUT_MS,
     )
   })
 }
@@ -180,24 +177,20 @@ for (const target of TARGETS.filter(({ name }) => name.startsWith('linux-'))) {
 const RELEASES = ['bullseye', 'bookworm', 'trixie']
 
 describe.skipIf(!IS_LONG || lacks(COMPILED, ...['nfpm', 'mmdebstrap'].map(program)))('the package for Debian', () => {
-  testLong.each(RELEASES)(
-    'is installed by apt with what it needs, and the executable runs: %s',
-    async (release) => {
-      using packages = await packagesWith(EXECUTABLE || 'none')
-      using root = await makeDebianRoot(release, [], packages.deb)
-      const inRoot = ['chroot', root.path]
-      await runWell(['mount', '-t', 'proc', 'proc', join(root.path, 'proc')])
-      const version = await runIn([...inRoot, 'plantstore', '--version'])
-      const libc = await runIn([...inRoot, 'ldd', '--version'])
-      const units = await runIn([...inRoot, 'systemctl', 'is-enabled', 'plantstore.service', 'plantstore-backup.timer'])
-      await runWell(['umount', join(root.path, 'proc')])
-      console.log(`${release}: ${libc.stdout.split('\n')[0]}`)
+  testLong.each(RELEASES)('is installed by apt with what it needs, and the executable runs: %s', async (release) => {
+    using packages = await packagesWith(EXECUTABLE || 'none')
+    using root = await makeDebianRoot(release, [], packages.deb)
+    const inRoot = ['chroot', root.path]
+    await runWell(['mount', '-t', 'proc', 'proc', join(root.path, 'proc')])
+    const version = await runIn([...inRoot, 'plantstore', '--version'])
+    const libc = await runIn([...inRoot, 'ldd', '--version'])
+    const units = await runIn([...inRoot, 'systemctl', 'is-enabled', 'plantstore.service', 'plantstore-backup.timer'])
+    await runWell(['umount', join(root.path, 'proc')])
+    console.log(`${release}: ${libc.stdout.split('\n')[0]}`)
 
-      expect(version).toMatchObject({ exitCode: 0, stdout: `${manifest.version}\n` })
-      expect(units.stdout).toBe('enabled\nenabled\n')
-    },
-    10 * PACK_TIMEOUT_MS,
-  )
+    expect(version).toMatchObject({ exitCode: 0, stdout: `${manifest.version}\n` })
+    expect(units.stdout).toBe('enabled\nenabled\n')
+  })
 })
 
 const EMULATOR = program('qemu-x86_64')

@@ -9,7 +9,6 @@ import { until } from '../support/until.ts'
 import { packagesOfNextVersion, packagesWith } from './package-files.ts'
 import { bootMachine, type Machine, makeDebianRoot, PACKAGE_ROOTS } from './package-root.ts'
 
-const TIMEOUT_MS = 1_200_000
 const DATABASE = '/var/lib/plantstore/plantstore.db'
 const BACKUPS = '/var/backups/plantstore'
 const SETTINGS = '/etc/plantstore/plantstore.env'
@@ -98,7 +97,7 @@ describe.skipIf(!IS_LONG || lacks(...PACKAGE_ROOTS))('a package on Debian 12', (
     root = await makeDebianRoot('bookworm', ['systemd', 'systemd-sysv', 'ucf', 'curl', 'rpm'])
     packages = await packagesWith(EXECUTABLE || 'none')
     next = await packagesOfNextVersion()
-  }, TIMEOUT_MS)
+  })
   afterAll(() => {
     for (const made of [root, packages, next]) made?.[Symbol.dispose]()
   })
@@ -146,7 +145,6 @@ describe.skipIf(!IS_LONG || lacks(...PACKAGE_ROOTS))('a package on Debian 12', (
       expect((await machine.list(token)).length).toBe(plants)
       await expectNothingStays(machine, 'apt-get purge --yes')
     },
-    TIMEOUT_MS,
   )
 
   testLong(
@@ -180,7 +178,6 @@ describe.skipIf(!IS_LONG || lacks(...PACKAGE_ROOTS))('a package on Debian 12', (
       expect((await reinstall(machine, token, ['systemctl', 'start', 'plantstore'])).length).toBeGreaterThan(100)
       await expectNothingStays(machine, 'rpm --erase')
     },
-    TIMEOUT_MS,
   )
 })
 

@@ -13,7 +13,6 @@ import { startRegistry } from './registry.ts'
 import { runWell } from './run.ts'
 import { releaseCommand } from './workflow.ts'
 
-const REHEARSAL_TIMEOUT_MS = 900_000
 const { version } = manifest
 /** What the forge tells the steps of its workflow. */
 const [GITHUB_REPOSITORY = '', GITHUB_REPOSITORY_OWNER = ''] = /([^/]+)\/[^/]+$/.exec(HOMEPAGE) ?? []
@@ -81,7 +80,7 @@ describe.skipIf(!IS_LONG || lacks(...NEEDS))('the rehearsal of a release', () =>
     rehearsal = await startRehearsal()
     const { exitCode } = await rehearsal.runStep('build', 'Release')
     expect(exitCode).toBe(0)
-  }, REHEARSAL_TIMEOUT_MS)
+  })
 
   afterAll(() => rehearsal?.[Symbol.asyncDispose]())
 
@@ -146,48 +145,44 @@ describe.skipIf(!IS_LONG || lacks(...NEEDS))('the rehearsal of a release', () =>
     expect(await Bun.file(join(rehearsal.folder, 'CHANGELOG.md')).text()).toContain(notes)
   })
 
-  test(
-    'pushes an image for two architectures under three tags, signs it, and attests its bill of materials',
-    async () => {
-      const { image, registry, run, runStep, folder } = rehearsal
-      const output = join(folder, 'dist/output')
-      const pushed = await runStep('image', 'Build and push the image', { GITHUB_OUTPUT: output })
-      const [, digest = ''] = /^digest=(sha256:[0-9a-f]{64})$/m.exec(await Bun.file(output).text()) ?? []
-      const unsigned = await run(await blockAfter('commands of: rehearsal.test.ts, image'))
-      const signed = await runStep('image', 'Sign the image', { IMAGE: image, DIGEST: digest })
-      const verified = await run(await blockAfter('commands of: rehearsal.test.ts, image'))
-      const sbom = `dist/release/plantstore-${version}.cdx.json`
-      const attested = await run(`cosign attest --yes --type cyclonedx --predicate ${sbom} ${image}@${digest}`)
-      const attestation = await run(`cosign verify-attestation --type cyclonedx ${image}@${digest} > dist/attestation`)
+  test('pushes an image for two architectures under three tags, signs it, and attests its bill of materials', async () => {
+    const { image, registry, run, runStep, folder } = rehearsal
+    const output = join(folder, 'dist/output')
+    const pushed = await runStep('image', 'Build and push the image', { GITHUB_OUTPUT: output })
+    const [, digest = ''] = /^digest=(sha256:[0-9a-f]{64})$/m.exec(await Bun.file(output).text()) ?? []
+    const unsigned = await run(await blockAfter('commands of: rehearsal.test.ts, image'))
+    const signed = await runStep('image', 'Sign the image', { IMAGE: image, DIGEST: digest })
+    const verified = await run(await blockAfter('commands of: rehearsal.test.ts, image'))
+    const sbom = `dist/release/plantstore-${version}.cdx.json`
+    const attested = await run(`cosign attest --yes --type cyclonedx --predicate ${sbom} ${image}@${digest}`)
+    const attestation = await run(`cosign verify-attestation --type cyclonedx ${image}@${digest} > dist/attestation`)
 
-      expect([pushed, signed, verified, attested, attestation].map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 0, 0])
-      expect(unsigned).toMatchObject({ exitCode: 10, stderr: expect.stringContaining('no signatures found') })
-      expect(verified.stdout).toContain(digest)
-      const tags = [version, version.replace(/\.\d+$/, ''), 'latest']
-      const found = await Promise.all(tags.map((tag) => manifestOf(image, tag)))
-      expect(found.map((each) => each.digest)).toEqual(Array(3).fill(digest))
-      expect(found[0]?.architectures).toEqual(['amd64', 'arm64'])
+    expect([pushed, signed, verified, attested, attestation].map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 0, 0])
+    expect(unsigned).toMatchObject({ exitCode: 10, stderr: expect.stringContaining('no signatures found') })
+    expect(verified.stdout).toContain(digest)
+    const tags = [version, version.replace(/\.\d+$/, ''), 'latest']
+    const found = await Promise.all(tags.map((tag) => manifestOf(image, tag)))
+    expect(found.map((each) => each.digest)).toEqual(Array(3).fill(digest))
+    expect(found[0]?.architectures).toEqual(['amd64', 'arm64'])
 
-      for (const [arch, runner] of Object.entries({ amd64: [], arm64: ['qemu-aarch64', '-L', 'ROOT'] })) {
-        const container = await registry.buildah('from', `--arch=${arch}`, '--pull-always', `${image}:${version}`)
-        const root = await registry.buildah('mount', container)
-        const { Docker } = JSON.parse(await registry.buildah('inspect', container))
-        const command = [...runner.map((word) => word.replace('ROOT', root)), join(root, 'usr/local/bin/plantstore')]
-        const printed = await runWell([...command, '--version'])
+    for (const [arch, runner] of Object.entries({ amd64: [], arm64: ['qemu-aarch64', '-L', 'ROOT'] })) {
+      const container = await registry.buildah('from', `--arch=${arch}`, '--pull-always', `${image}:${version}`)
+      const root = await registry.buildah('mount', container)
+      const { Docker } = JSON.parse(await registry.buildah('inspect', container))
+      const command = [...runner.map((word) => word.replace('ROOT', root)), join(root, 'usr/local/bin/plantstore')]
+      const printed = await runWell([...command, '--version'])
 
-        expect(printed).toStartWith(`${version}+`)
-        expect(readdirSync(join(root, 'data'))).toEqual([])
-        expect(Docker.config.Healthcheck.Test).toContain('healthcheck')
-        expect(Docker.config.Labels).toMatchObject({
-          'org.opencontainers.image.title': 'Plant Store',
-          'org.opencontainers.image.version': version,
-          'org.opencontainers.image.revision': expect.stringMatching(/^[0-9a-f]{40}$/),
-          'org.opencontainers.image.source': HOMEPAGE,
-        })
-      }
-    },
-    REHEARSAL_TIMEOUT_MS,
-  )
+      expect(printed).toStartWith(`${version}+`)
+      expect(readdirSync(join(root, 'data'))).toEqual([])
+      expect(Docker.config.Healthcheck.Test).toContain('healthcheck')
+      expect(Docker.config.Labels).toMatchObject({
+        'org.opencontainers.image.title': 'Plant Store',
+        'org.opencontainers.image.version': version,
+        'org.opencontainers.image.revision': expect.stringMatching(/^[0-9a-f]{40}$/),
+        'org.opencontainers.image.source': HOMEPAGE,
+      })
+    }
+  })
 
   test.skipIf(lacks(...DOCKER))(
     'has archives whose lines for Docker and Compose start the pushed image, and whose manifests for Kubernetes name it',
@@ -212,7 +207,6 @@ describe.skipIf(!IS_LONG || lacks(...NEEDS))('the rehearsal of a release', () =>
       for (const printed of [byDocker, byCompose]) expect(printed).toMatch(/^plst_/m)
       expect(new Set(images.trim().split('\n'))).toEqual(new Set([`image: ${IMAGE}:${version}`]))
     },
-    REHEARSAL_TIMEOUT_MS,
   )
 })
 

@@ -5,7 +5,7 @@ import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import { pageNames } from '../../docs/site/pages.ts'
 import { testLong } from '../fault/rounds.ts'
-import { BROWSER_TIMEOUT_MS, CHROMIUM, type Screen, startBrowser } from '../http/support/browser.ts'
+import { CHROMIUM, type Screen, startBrowser } from '../http/support/browser.ts'
 import { IS_LONG } from '../support/long.ts'
 import { lacks } from '../support/requirement.ts'
 import { until } from '../support/until.ts'
@@ -15,7 +15,6 @@ import { QUESTIONS } from './site-questions.ts'
 
 const REPOSITORY = 'https://forge.example.org/plantstore'
 const BASE = '/plantstore/'
-const BUILD_TIMEOUT_MS = 900_000
 /** A folder for pictures of the site, to look at. */
 const PICTURES = process.env.SITE_PICTURES
 
@@ -104,7 +103,7 @@ describe.skipIf(!IS_LONG || lacks(CHROMIUM))('the site', () => {
     const { stdout, stderr, exitCode } = await build(project, '--versions')
     if (exitCode !== 0) throw new Error(stdout + stderr)
     told = stdout
-  }, BUILD_TIMEOUT_MS)
+  })
   afterAll(() => copy?.[Symbol.dispose]())
 
   testLong('names the image and the repository of the publisher, and is not made without one', async () => {
@@ -122,31 +121,23 @@ describe.skipIf(!IS_LONG || lacks(CHROMIUM))('the site', () => {
     expect(stderr).toContain('replace OWNER in homepage')
   })
 
-  testLong(
-    'refuses a link to a heading that does not exist',
-    async () => {
-      using copy = await copyProject()
-      const page = Bun.file(join(copy.path, 'docs/explanation/scale.md'))
-      await page.write(`${await page.text()}\n[gone](durability.md#gone)\n`)
-      await runWell(['bun', 'install', '--frozen-lockfile'], copy.path)
-      const { exitCode, stderr } = await build(copy.path)
+  testLong('refuses a link to a heading that does not exist', async () => {
+    using copy = await copyProject()
+    const page = Bun.file(join(copy.path, 'docs/explanation/scale.md'))
+    await page.write(`${await page.text()}\n[gone](durability.md#gone)\n`)
+    await runWell(['bun', 'install', '--frozen-lockfile'], copy.path)
+    const { exitCode, stderr } = await build(copy.path)
 
-      expect(exitCode).not.toBe(0)
-      expect(stderr).toContain(`explanation/scale.html: ${BASE}explanation/durability.html#gone`)
-    },
-    BUILD_TIMEOUT_MS,
-  )
+    expect(exitCode).not.toBe(0)
+    expect(stderr).toContain(`explanation/scale.html: ${BASE}explanation/durability.html#gone`)
+  })
 
   const testSite = (title: string, screen: Screen, run: (seen: Seen) => Promise<void>) =>
-    testLong(
-      title,
-      async () => {
-        using site = serveSite(project)
-        await using browser = await startBrowser()
-        await run({ ...(await browser.open({ ...screen, only: site.origin })), ...site })
-      },
-      BROWSER_TIMEOUT_MS,
-    )
+    testLong(title, async () => {
+      using site = serveSite(project)
+      await using browser = await startBrowser()
+      await run({ ...(await browser.open({ ...screen, only: site.origin })), ...site })
+    })
 
   testSite('leads from version to version, and each searches its own pages', WIDE, async ({ page, url, errors }) => {
     const menu = page.locator('.VPNavBarMenu .VPFlyout')

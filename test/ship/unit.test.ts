@@ -17,7 +17,6 @@ const UNITS = [UNIT, 'plantstore-backup.service', 'plantstore-backup.timer']
 const EXPOSURE_MAX = 2
 const BACKUP = 'plantstore-backup'
 const REPORT = `${BACKUP}-failed.service`
-const BOOT_TIMEOUT_MS = 180_000
 
 let systemd: Awaited<ReturnType<typeof bootSystemd>>
 
@@ -36,7 +35,7 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit', () => {
     await systemd.run(['mkdir', SETTINGS])
     await systemd.write(`${SETTINGS}/metrics.conf`, `[Service]\nEnvironment=PLANTSTORE_METRICS_LISTEN=${METRICS}\n`)
     token = await installByHand(systemd)
-  }, BOOT_TIMEOUT_MS)
+  })
   afterAll(() => systemd?.[Symbol.asyncDispose]())
 
   test.each([

@@ -17,7 +17,7 @@ export const COMPILED: Requirement = {
 export const COMMAND = EXECUTABLE ? [EXECUTABLE] : [process.execPath, resolve(import.meta.dir, '../../src/main.ts')]
 
 /** A start takes well under a second, but longer on a busy machine. */
-const START_TIMEOUT_MS = 20_000
+const START_TIMEOUT_MS = 60_000
 
 interface SpawnOptions {
   readonly env?: Readonly<Record<string, string>>

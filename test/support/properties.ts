@@ -4,10 +4,6 @@ import { seedsOf } from './random.ts'
 
 /** How often a property is tried. `PROPERTY_RUNS=5000` tries longer than `bun run check` does. */
 const RUNS = Number(process.env.PROPERTY_RUNS ?? (IS_LONG ? 1000 : 100))
-const RUN_MAX_MS = 1000
-
-/** The time for a test of a property, on a busy machine too. */
-export const PROPERTY_TIMEOUT_MS = 20_000 + RUNS * RUN_MAX_MS
 
 /**
  * Tries whether a property holds for many values, `valuesPerRun` in each run, of the seed in `PROPERTY_SEED`. Prints that seed.

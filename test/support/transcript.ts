@@ -52,8 +52,6 @@ const KINDS: Readonly<Record<string, string>> = {
   token: 'plst_[0-9A-Za-z]{49}',
 }
 const VARIABLE = /\{([a-z]+\d*) *\}/g
-/** Long, because a test waits for its lane first. */
-const TIMEOUT_MS = 600_000
 /** More at once would make a server slower than the 2 s for which `plantstore healthcheck` waits. */
 const LANES = 6
 
@@ -77,7 +75,7 @@ export function testTranscripts(
         expect(actual).toBe(expected)
       }
       const needs = options.needs?.(transcript.steps.map(({ asked }) => asked.join('')).join('')) ?? []
-      test.skipIf(lacks(...needs))(transcript.title, () => whenFree(play), TIMEOUT_MS)
+      test.skipIf(lacks(...needs))(transcript.title, () => whenFree(play))
     }
   })
 }

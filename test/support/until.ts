@@ -1,7 +1,7 @@
 import { IS_LONG } from './long.ts'
 
 /** Long, for a machine that is busy with other things. The long forms also have more to do. */
-const LIMIT_MS = IS_LONG ? 600_000 : 30_000
+const LIMIT_MS = IS_LONG ? 600_000 : 120_000
 const LOOK_MS = 5
 
 type Found<T> = T | false | undefined

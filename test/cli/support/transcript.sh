@@ -1,12 +1,12 @@
 # The functions of the steps of a transcript. STATE is a folder for what they keep between steps. A step that is about a second
 # server begins with `server=two`.
 
-# wait_until COMMAND: waits until a command succeeds, but not much longer than half a minute.
+# wait_until COMMAND: waits until a command succeeds, but not much longer than two minutes.
 wait_until() {
   looks=0
   until "$@" >/dev/null 2>&1; do
     looks=$((looks + 1))
-    [ $looks -lt 1500 ] || { echo "it never came about: $*"; return 1; }
+    [ $looks -lt 6000 ] || { echo "it never came about: $*"; return 1; }
     sleep 0.02
   done
 }

@@ -10,7 +10,7 @@ import { runProgram } from '../../support/program.ts'
 import { lacks } from '../../support/requirement.ts'
 import { until } from '../../support/until.ts'
 import { BUSY_REFUSAL, FAILED_REFUSAL } from '../history.ts'
-import { ROUNDS_TIMEOUT_MS, testRounds } from '../rounds.ts'
+import { testRounds } from '../rounds.ts'
 import { CITUS, startCitus } from './citus.ts'
 import { startRound } from './round.ts'
 
@@ -50,7 +50,6 @@ test.skipIf(!IS_LONG || lacks(CITUS))(
     // No test has made a database that is not distributed.
     expect(await databases()).toEqual(before)
   },
-  ROUNDS_TIMEOUT_MS,
 )
 
 test.skipIf(!IS_LONG || lacks(CITUS))(
@@ -83,7 +82,6 @@ test.skipIf(!IS_LONG || lacks(CITUS))(
     expect(citus.deadlocks()).toEqual([])
     for (const each of stores) await each.close()
   },
-  ROUNDS_TIMEOUT_MS,
 )
 
 for (const stopped of ['a worker', 'the coordinator'] as const) {

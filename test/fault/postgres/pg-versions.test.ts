@@ -2,7 +2,7 @@ import { expect } from 'bun:test'
 import { join } from 'node:path'
 import { EXECUTABLE } from '../../support/executable.ts'
 import { runProgram } from '../../support/program.ts'
-import { ROUNDS_TIMEOUT_MS, testLong } from '../rounds.ts'
+import { testLong } from '../rounds.ts'
 
 /** The servers of these versions are packages from npm. Their licence is that of PostgreSQL. */
 const VERSIONS = ['15', '16', '17', '18']
@@ -44,39 +44,35 @@ const RUNS = [
   },
 ]
 
-testLong.each(VERSIONS)(
-  'every test that uses a database passes on PostgreSQL %s',
-  async (version) => {
-    await runProgram([process.execPath, 'install', '--frozen-lockfile', '--silent'], { cwd: FOLDER })
-    const programs = join(FOLDER, `node_modules/postgres-${version}/native/bin`)
-    const { stdout } = await runProgram([join(programs, 'postgres'), '--version'])
-    expect(stdout).toStartWith(`postgres (PostgreSQL) ${version}.`)
+testLong.each(VERSIONS)('every test that uses a database passes on PostgreSQL %s', async (version) => {
+  await runProgram([process.execPath, 'install', '--frozen-lockfile', '--silent'], { cwd: FOLDER })
+  const programs = join(FOLDER, `node_modules/postgres-${version}/native/bin`)
+  const { stdout } = await runProgram([join(programs, 'postgres'), '--version'])
+  expect(stdout).toStartWith(`postgres (PostgreSQL) ${version}.`)
 
-    const counts = { pass: 0, skip: 0, fail: 0 }
-    const problems: string[] = []
-    for (const { args, env } of RUNS) {
-      const { exitCode, stderr } = await runProgram(
-        [process.execPath, 'test/support/with-postgres.ts', process.execPath, 'test', '--timeout', '240000', ...args],
-        {
-          cwd: PROJECT,
-          env: { ...process.env, TEST_EXECUTABLE: EXECUTABLE, PLANTSTORE_TEST_POSTGRES_BIN: programs, ...env },
-        },
-      )
-      for (const [, count, result] of stderr.matchAll(/^ (\d+) (pass|skip|fail)$/gm)) {
-        counts[result as keyof typeof counts] += Number(count)
-      }
-      const lines = [
-        ...new Set(stderr.split('\n').filter((line) => /^(?:SKIPPED TESTS|error:|\((?:fail|skip)\))/.test(line))),
-      ]
-      for (const line of lines) console.log(`PostgreSQL ${version}: ${line}`)
-      if (exitCode !== 0) problems.push(...lines, stderr.slice(-2000))
+  const counts = { pass: 0, skip: 0, fail: 0 }
+  const problems: string[] = []
+  for (const { args, env } of RUNS) {
+    const { exitCode, stderr } = await runProgram(
+      [process.execPath, 'test/support/with-postgres.ts', process.execPath, 'test', '--timeout', '240000', ...args],
+      {
+        cwd: PROJECT,
+        env: { ...process.env, TEST_EXECUTABLE: EXECUTABLE, PLANTSTORE_TEST_POSTGRES_BIN: programs, ...env },
+      },
+    )
+    for (const [, count, result] of stderr.matchAll(/^ (\d+) (pass|skip|fail)$/gm)) {
+      counts[result as keyof typeof counts] += Number(count)
     }
+    const lines = [
+      ...new Set(stderr.split('\n').filter((line) => /^(?:SKIPPED TESTS|error:|\((?:fail|skip)\))/.test(line))),
+    ]
+    for (const line of lines) console.log(`PostgreSQL ${version}: ${line}`)
+    if (exitCode !== 0) problems.push(...lines, stderr.slice(-2000))
+  }
 
-    console.log(`${stdout.trim()}: ${JSON.stringify(counts)}`)
-    expect(problems).toEqual([])
-    // A test is skipped if the machine lacks a program, or the version a feature. Then the test proves nothing of this version.
-    expect(counts).toEqual({ pass: expect.any(Number), skip: 0, fail: 0 })
-    expect(counts.pass).toBeGreaterThan(180)
-  },
-  ROUNDS_TIMEOUT_MS,
-)
+  console.log(`${stdout.trim()}: ${JSON.stringify(counts)}`)
+  expect(problems).toEqual([])
+  // A test is skipped if the machine lacks a program, or the version a feature. Then the test proves nothing of this version.
+  expect(counts).toEqual({ pass: expect.any(Number), skip: 0, fail: 0 })
+  expect(counts.pass).toBeGreaterThan(180)
+})

@@ -7,7 +7,6 @@ import type { Random } from '../../support/random.ts'
 import { until } from '../../support/until.ts'
 import { type History, startHistory } from '../history.ts'
 import { startLoad } from '../load.ts'
-import { ROUNDS_TIMEOUT_MS } from '../rounds.ts'
 import { contentOf, EVERYTHING, emptyDisk } from './disk.ts'
 import { type Event, type FileId, readEvents, strace } from './events.ts'
 
@@ -84,7 +83,7 @@ export async function recordLoad(flags: readonly string[], random: Random): Prom
       await until('the server has made a token', () => known !== undefined || firstToken() !== undefined)
       const token = known ?? firstToken() ?? ''
       const load = startLoad({ url: server.url, token, history, random, connections: CONNECTIONS })
-      await until('the load is enough', () => isEnough(load.answers()), { limitMs: ROUNDS_TIMEOUT_MS })
+      await until('the load is enough', () => isEnough(load.answers()))
       await load.stop()
       const exitCode = await server.end()
       if (exitCode !== 0) throw new Error(`the server ends with ${exitCode}: ${server.stderr()}`)

@@ -4,7 +4,7 @@ import type { Locator, Page } from 'playwright-core'
 import { IS_LONG } from '../../support/long.ts'
 import { lacks } from '../../support/requirement.ts'
 import { until } from '../../support/until.ts'
-import { BROWSER_TIMEOUT_MS, CHROMIUM, sharedBrowser } from '../support/browser.ts'
+import { CHROMIUM, sharedBrowser } from '../support/browser.ts'
 import { type Service, startService } from '../support/service.ts'
 import { SOCKET_TRANSPORTS } from '../support/transports.ts'
 
@@ -98,6 +98,5 @@ describe.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('the page in a browser,
         `GET ${urlOf(service)}/plants?limit=20&include=id`,
       ])
     },
-    BROWSER_TIMEOUT_MS,
   )
 })

@@ -2,7 +2,6 @@ import { describe, expect } from 'bun:test'
 import { IS_LONG } from '../../support/long.ts'
 import { addPlants } from '../../support/many-plants.ts'
 import { until } from '../../support/until.ts'
-import { BROWSER_TIMEOUT_MS } from '../support/browser.ts'
 import { HOSTILE_TEXTS, hostile } from '../support/hostile.ts'
 import { change, pageTests, urlOf, withoutRefusals } from '../support/page.ts'
 import { looksAt, screensFor } from '../support/screens.ts'
@@ -144,7 +143,6 @@ describe.concurrent('the page in a browser', () => {
         expect(await violations()).toEqual([])
         expect(requests.filter((request) => !/^\w+ (?:blob:)?http:\/\/127\.0\.0\.1:/.test(request))).toEqual([])
       },
-      { timeoutMs: SCREENS.length * BROWSER_TIMEOUT_MS },
     )
 
   testPage('shows hostile names and tags as text', async (begin) => {
@@ -206,7 +204,7 @@ describe.concurrent('the page in a browser', () => {
       expect(pages).toEqual([first, first, second, second, third].map((each) => each ?? []))
       expect(await said()).toEqual([])
     },
-    { timeoutMs: 2 * BROWSER_TIMEOUT_MS, isLong: true },
+    { isLong: true },
   )
 })
 
@@ -245,5 +243,5 @@ testInChromium(
     expect(JSON.parse(lines.at(-2) ?? '')).toEqual({ id: 1_000_000, name: 'Monstera 1000000', tag: 'evergreen' })
     expect(Math.max(...heaps) - (heaps[0] ?? 0)).toBeLessThan(HEAP_GROWTH_MAX_BYTES)
   },
-  { timeoutMs: 1_200_000, isLong: true },
+  { isLong: true },
 )

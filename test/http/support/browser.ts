@@ -25,8 +25,8 @@ export const FIREFOX = driven('Firefox', ['firefox-esr', 'firefox'], async (exec
   withoutColors(await firefox.launch({ channel: 'moz-firefox', executablePath, firefoxUserPrefs: PREFERENCES })),
 )
 
-/** The time for a browser to start and to do the steps of a test, on a busy machine too. */
-export const BROWSER_TIMEOUT_MS = 60_000
+/** How long a page may take for one step, on a busy machine too. */
+const STEP_LIMIT_MS = 120_000
 
 /** The screen that shows a page. */
 export interface Screen extends BrowserContextOptions {
@@ -104,7 +104,7 @@ interface Session {
 /** A page, its requests, the errors on its console and uncaught ones, and the violations of its policy. */
 async function watch(context: BrowserContext, only?: string) {
   const page = await context.newPage()
-  page.setDefaultTimeout(BROWSER_TIMEOUT_MS / 2)
+  page.setDefaultTimeout(STEP_LIMIT_MS)
   const requests: string[] = []
   const errors: string[] = []
   page.on('request', (request) => requests.push(`${request.method()} ${request.url()}`))

@@ -5,15 +5,7 @@ import { IS_LONG } from '../../support/long.ts'
 import { addPlants } from '../../support/many-plants.ts'
 import { lacks } from '../../support/requirement.ts'
 import { until } from '../../support/until.ts'
-import {
-  BROWSER_TIMEOUT_MS,
-  CHROMIUM,
-  type Driven,
-  endBrowser,
-  FIREFOX,
-  type Screen,
-  sharedBrowser,
-} from './browser.ts'
+import { CHROMIUM, type Driven, endBrowser, FIREFOX, type Screen, sharedBrowser } from './browser.ts'
 import { type Service, startService } from './service.ts'
 import { type ServiceOptions, SOCKET_TRANSPORTS, type Transport } from './transports.ts'
 
@@ -59,11 +51,7 @@ export function pageTests() {
   type Begun = ReturnType<typeof begin>
   type Run = (begin: (start?: Start) => Begun) => Promise<void>
   /** Registers a test, which calls `begin` once. `bun run check` leaves out those that are long. */
-  const testPage = (
-    title: string,
-    run: Run,
-    { timeoutMs = BROWSER_TIMEOUT_MS, isLong = false, browsers = BROWSERS } = {},
-  ) => {
+  const testPage = (title: string, run: Run, { isLong = false, browsers = BROWSERS } = {}) => {
     for (const driven of browsers)
       test.skipIf((isLong && !IS_LONG) || lacks(driven)).each(SOCKET_TRANSPORTS)(
         `${title}, ${driven.name}, $name`,
@@ -71,7 +59,6 @@ export function pageTests() {
           await using stack = new AsyncDisposableStack()
           await run((start = {}) => begin(transport, driven, start, stack))
         },
-        timeoutMs,
       )
   }
   /** For what Playwright does in Chromium alone: downloads, bodies, touch, paper, the clipboard, no JavaScript, slow lines, heaps. */

@@ -12,8 +12,6 @@ const DUMPS = `${FOLDER}/postgres/backup.yaml`
 const TOKENS = `${FOLDER}/postgres/tokens.yaml`
 /** The files that are no part of a kustomization. */
 const APPLIED_ALONE = [TOOLS, DUMPS, TOKENS]
-/** The time for a first download of the schemas. */
-const SCHEMAS_TIMEOUT_MS = 120_000
 
 const service = await yamlInContrib(`${FOLDER}/base/service.yaml`)
 const [metricsService, monitor] = await yamlInContrib(`${FOLDER}/base/service-monitor.yaml`)
@@ -45,7 +43,7 @@ async function problemsOf(manifest: string): Promise<string> {
 describe.skipIf(lacks(...['kubeconform', 'kustomize', 'go'].map(program)))('kubeconform', () => {
   beforeAll(async () => {
     schemas = await makeSchemas()
-  }, SCHEMAS_TIMEOUT_MS)
+  })
   afterAll(() => schemas?.[Symbol.dispose]())
 
   test.each([...KUSTOMIZATIONS, ...APPLIED_ALONE])('finds nothing wrong in %s', async (name) => {

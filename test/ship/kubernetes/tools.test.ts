@@ -9,7 +9,6 @@ import { imageConfiguration } from '../dockerfile.ts'
 import { makeImageRoot, NONROOT, PLANTSTORE, unpack } from '../image-root.ts'
 import { runWell } from '../run.ts'
 
-const PACKAGES_TIMEOUT_MS = 60_000
 /** The programs of busybox that the commands use. */
 const APPLETS = ['sh', 'sleep', 'ls', 'cat', 'mv', 'mkdir']
 
@@ -104,7 +103,7 @@ describe.skipIf(lacks(CONTAINERS))('on volumes of a cluster', () => {
     image = await makeImageRoot()
     await unpack(['busybox-static'], busybox.path)
     for (const applet of APPLETS) symlinkSync('busybox', join(busybox.path, 'bin', applet))
-  }, PACKAGES_TIMEOUT_MS)
+  })
   afterAll(() => {
     image?.[Symbol.dispose]()
     busybox[Symbol.dispose]()

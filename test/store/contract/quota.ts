@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { PlantCondition, Store } from '../../../src/domain/store.ts'
 import { GROUP_MAX_WRITES } from '../../../src/engine/group-queue.ts'
-import { expectProperty, PROPERTY_TIMEOUT_MS } from '../../support/properties.ts'
+import { expectProperty } from '../../support/properties.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { createUser, listIds, outcomesOf } from '../fixtures.ts'
 
@@ -72,46 +72,42 @@ export function quotaContract({ open }: StoreUnderTest): void {
 /** Tests the quota with any writes. Each database needs that once, because its stores count with the same code. */
 export function quotaProperty(stores: readonly StoreUnderTest[]): void {
   describe.each(stores)('the quota of plants, $name', ({ open }) => {
-    test(
-      'is kept by any creates, puts and deletes of three stores at once, and no create is refused that has room',
-      async () => {
-        await using opened = await open({ quotaPlants: 5 })
-        const stores = [opened.store, await opened.reopen({ quotaPlants: 5 }), await opened.reopen({ quotaPlants: 5 })]
-        const kinds = ['create', 'delete', 'put', 'put if none'] as const
-        const anyKind = fc.constantFrom(...kinds)
-        const anyWrite = fc.record({ side: fc.nat(2), kind: anyKind, id: fc.nat(12), waits: fc.boolean() })
-        let run = 0
+    test('is kept by any creates, puts and deletes of three stores at once, and no create is refused that has room', async () => {
+      await using opened = await open({ quotaPlants: 5 })
+      const stores = [opened.store, await opened.reopen({ quotaPlants: 5 }), await opened.reopen({ quotaPlants: 5 })]
+      const kinds = ['create', 'delete', 'put', 'put if none'] as const
+      const anyKind = fc.constantFrom(...kinds)
+      const anyWrite = fc.record({ side: fc.nat(2), kind: anyKind, id: fc.nat(12), waits: fc.boolean() })
+      let run = 0
 
-        await expectProperty('the quota of three stores', fc.array(anyWrite, { maxLength: 40 }), async (writes) => {
-          const user = await createUser(opened.store, `user ${run++}`)
-          let atOnce: Promise<unknown>[] = []
-          for (const { side, kind, id, waits } of writes) {
-            const store = stores[side] ?? opened.store
-            if (kind === 'create') atOnce.push(store.createPlant(user, fern(id)))
-            else if (kind === 'delete') atOnce.push(store.deletePlant(user, BigInt(id)))
-            else atOnce.push(store.putPlant(user, fern(id), kind === 'put' ? undefined : 'none'))
-            if (!waits) continue
-            await Promise.allSettled(atOnce)
-            atOnce = []
-            await expectQuota([store])
-          }
+      await expectProperty('the quota of three stores', fc.array(anyWrite, { maxLength: 40 }), async (writes) => {
+        const user = await createUser(opened.store, `user ${run++}`)
+        let atOnce: Promise<unknown>[] = []
+        for (const { side, kind, id, waits } of writes) {
+          const store = stores[side] ?? opened.store
+          if (kind === 'create') atOnce.push(store.createPlant(user, fern(id)))
+          else if (kind === 'delete') atOnce.push(store.deletePlant(user, BigInt(id)))
+          else atOnce.push(store.putPlant(user, fern(id), kind === 'put' ? undefined : 'none'))
+          if (!waits) continue
           await Promise.allSettled(atOnce)
-          await expectQuota(stores)
+          atOnce = []
+          await expectQuota([store])
+        }
+        await Promise.allSettled(atOnce)
+        await expectQuota(stores)
 
-          /** One after the other, the quota is exact on every side. */
-          async function expectQuota(sides: readonly Store[]) {
-            const ids = await listIds(opened.store, user)
-            expect(ids.length).toBeLessThanOrEqual(5)
-            for (const side of sides) {
-              const free = BigInt(100 + run)
-              const [created] = await outcomesOf([side.createPlant(user, { id: free, name: 'Ivy' })])
-              expect(created).toBe(ids.length < 5 ? 'done' : 'quota_exceeded')
-              if (created === 'done') await side.deletePlant(user, free)
-            }
+        /** One after the other, the quota is exact on every side. */
+        async function expectQuota(sides: readonly Store[]) {
+          const ids = await listIds(opened.store, user)
+          expect(ids.length).toBeLessThanOrEqual(5)
+          for (const side of sides) {
+            const free = BigInt(100 + run)
+            const [created] = await outcomesOf([side.createPlant(user, { id: free, name: 'Ivy' })])
+            expect(created).toBe(ids.length < 5 ? 'done' : 'quota_exceeded')
+            if (created === 'done') await side.deletePlant(user, free)
           }
-        })
-      },
-      PROPERTY_TIMEOUT_MS,
-    )
+        }
+      })
+    })
   })
 }

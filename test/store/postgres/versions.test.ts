@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
 import { type TokenChanges, watchTokens } from '../../../src/store/postgres/versions.ts'
-import { expectProperty, PROPERTY_TIMEOUT_MS } from '../../support/properties.ts'
+import { expectProperty } from '../../support/properties.ts'
 
 describe('versions of tokens on PostgreSQL', () => {
   test('are unknown before their stamp is older than TOKEN_CHANGES_SEEN_WITHIN_MS', async () => {
@@ -25,19 +25,15 @@ describe('versions of tokens on PostgreSQL', () => {
     expect([versions.tokensVersion(), versions.hasSameTokens(1, 1)]).toEqual([undefined, false])
   })
 
-  test(
-    'show every answered change of this process, and in time each change of another process, in any order of events',
-    async () => {
-      const counts = { kept: 0, keptBesideOthers: 0, forgotten: 0 }
-      await expectProperty('versions of tokens', fc.array(STEP, { minLength: 300, maxLength: 300 }), async (steps) => {
-        const world = makeWorld()
-        for (const step of steps) await world.take(step)
-        for (const [name, count] of Object.entries(world.counts)) counts[name as keyof typeof counts] += count
-      })
-      expect(Object.values(counts).every((count) => count > 0)).toBe(true)
-    },
-    PROPERTY_TIMEOUT_MS,
-  )
+  test('show every answered change of this process, and in time each change of another process, in any order of events', async () => {
+    const counts = { kept: 0, keptBesideOthers: 0, forgotten: 0 }
+    await expectProperty('versions of tokens', fc.array(STEP, { minLength: 300, maxLength: 300 }), async (steps) => {
+      const world = makeWorld()
+      for (const step of steps) await world.take(step)
+      for (const [name, count] of Object.entries(world.counts)) counts[name as keyof typeof counts] += count
+    })
+    expect(Object.values(counts).every((count) => count > 0)).toBe(true)
+  })
 })
 
 /** A change of this process is in the database first, and answered later. An older executable changes only the stamp. */
