@@ -60,7 +60,7 @@ testLong('each file of src is run by a test, and the map of the tests tells by w
   )
   const isRunByItsTest = ([file, line]: readonly (string | number)[]) => {
     const test = testOf(`${file}`, readFileSync(join(PROJECT, 'src', `${file}`), 'utf8'))
-    return test !== undefined && tests[`${file}:${line}`]?.includes(runnerOf(test))
+    return test !== undefined && tests[`${file}:${line}`]?.includes(runnerOf(test, `${file}`))
   }
   const run = new Set(functions.filter(isRunByItsTest).map(([file]) => file))
   expect([...new Set(functions.map(([file]) => file))].filter((file) => !run.has(file))).toEqual([])

@@ -23,9 +23,10 @@ export function testOf(file: string, text: string): string | undefined {
   return TESTS.find((path) => isTest.test(path) && (file.startsWith('store/') || !path.includes('/contract/')))
 }
 
-/** The file that bun runs for what `testOf` returns. */
-export function runnerOf(path: string): string {
+/** The file that bun runs for what `testOf` returns for a file of src. */
+export function runnerOf(path: string, file: string): string {
   if (path.startsWith('test/cli/transcripts/')) return 'test/cli/commands.test.ts'
   if (path.startsWith('test/http/transcripts/')) return 'test/http/transcripts.test.ts'
-  return path.startsWith('test/store/contract') ? 'test/store/sqlite/contract.test.ts' : path
+  if (!path.startsWith('test/store/contract')) return path
+  return `test/store/${file.startsWith('store/postgres') ? 'postgres' : 'sqlite'}/contract.test.ts`
 }

@@ -49,7 +49,8 @@ export function versionsContract({ test, othersSeenWithinMs }: TestedStore): voi
       await Promise.allSettled([...put, store.createPlant(me, moss), store.deletePlant(me, 1n)])
 
       // A busy machine looks for commits of other processes too late at times: then nothing is known.
-      await until('the store knows again', () => before === undefined || store.plantsVersion(me))
+      const known = () => until('the store knows again', () => before === undefined || store.plantsVersion(me))
+      await known()
       const isSame = [5n, 6n, 7n, 9n, INT64_MAX].map((above) => store.isSameUpTo(me, before ?? 0, above))
       expect(isSame).toEqual([before !== undefined, false, false, false, false])
       // A put that replaces a plant changes no list that ends before it. A delete may have taken the plant that followed the list.
@@ -58,9 +59,10 @@ export function versionsContract({ test, othersSeenWithinMs }: TestedStore): voi
         [() => store.deletePlant(me, 10n), false],
       ] as const
       for (const [change, changesNoList] of changes) {
-        const between = store.plantsVersion(me)
+        const between = Number(await known())
         await change()
-        expect([5n, 10n].map((above) => store.isSameUpTo(me, between ?? 0, above))).toEqual([changesNoList, false])
+        await known()
+        expect([5n, 10n].map((above) => store.isSameUpTo(me, between, above))).toEqual([changesNoList, false])
       }
     })
   })
