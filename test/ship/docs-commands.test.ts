@@ -80,6 +80,7 @@ const READ_FILES: readonly (readonly [RegExp, string])[] = [
   [/\brestore (\/var\/backups\/\S+)/, 'plantstore backup'],
   [/\b(?:import|wc -l) (plants\.jsonl)/, 'plantstore export >'],
   [/\bfind (\/var\/backups\/\S+)/, 'plantstore backup --dir'],
+  [/ (damaged\/plantstore\.db) /, 'mkdir damaged; plantstore backup'],
   [/^set -a; \. \.\/(plantstore\.env)/m, 'printf "PLANTSTORE_LISTEN=127.0.0.1:3001\\n" >'],
 ]
 const RUNNING = 'plantstore serve --database "$SERVED"'
