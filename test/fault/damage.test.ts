@@ -150,6 +150,8 @@ describe('the mark of a damaged database', () => {
 
     expect([listed.status, await first.ended(), statSync(database + MARK).size]).toEqual([503, 3, 0])
     expect(readdirSync(elsewhere.path)).toEqual(['link.db'])
+    // The check cannot read on after this page, and tells all the same which one it is.
+    expect((await runPlantstore(['check', '--database', database])).stderr).toMatch(/Tree \d+ page \d+/)
     for (let start = 0; start < 5; start++) {
       const text = await db.serve().then(String, ({ message }: Error) => message)
       expect(text).toMatch(

@@ -44,13 +44,16 @@ export function findProblems(
   { findBrokenRows }: Pick<Format, 'findBrokenRows'>,
   check: 'integrity_check' | 'quick_check(1)' = 'integrity_check',
 ): readonly string[] {
+  const problems: string[] = []
   try {
-    const found = rowsOf(db, `pragma main.${check}`).flat().map(String)
-    // SQLite reports several problems of one b-tree in one text.
-    return [...found.flatMap((text) => text.split('\n')).filter((line) => line !== 'ok'), ...findBrokenRows(db)]
+    // Row by row, because it may fail after some of them. SQLite reports several problems of one b-tree in one text.
+    for (const row of db.prepare<Record<string, string>, []>(`pragma main.${check}`).iterate())
+      for (const line of Object.values(row).join('\n').split('\n')) if (line !== 'ok') problems.push(line)
+    problems.push(...findBrokenRows(db))
   } catch (error) {
     // SQLite cannot read on after some kinds of damage. That is a problem to report, too.
-    if (error instanceof Error && isDamage(error)) return [error.message]
-    throw error
+    if (!(error instanceof Error && isDamage(error))) throw error
+    problems.push(error.message)
   }
+  return problems
 }
