@@ -30,8 +30,8 @@ function quantity(units: Readonly<Record<string, number>>, minText: string, maxT
     return text === '0' ? 0 : Number(digits) * (units[unit] ?? Number.NaN)
   }
   const names = Object.keys(units)
-    .join(' ')
-    .replace(/ (?=\S+$)/, ' or ')
+    .join(', ')
+    .replace(/, (?=\S+$)/, ' or ')
   return (text) => {
     const value = parse(text)
     if (value >= parse(minText) && value <= parse(maxText)) return value
