@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { damageTable, overwrite } from '../store/sqlite/files.ts'
+import { damageTable, overwrite, queryAll } from '../store/sqlite/files.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
@@ -21,6 +21,7 @@ import { lacks } from '../support/requirement.ts'
 import { RESTRICTED, SETPRIV } from '../support/restricted.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { injectFault, STRACE } from '../support/strace.ts'
+import { createTokenIn } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
 import { rounds, runRounds } from './rounds.ts'
 import { fatalReasons, logLines } from './server-log.ts'
@@ -180,6 +181,27 @@ describe('the mark of a damaged database', () => {
     expect([first.exitCode, statSync(db.database + MARK).uid]).toEqual([3, statSync(db.database).uid])
     expect(await runPlantstore(args, options)).toEqual(first)
     expect(readdirSync(db.folder).filter((name) => !name.startsWith('plantstore.db'))).toEqual([])
+  })
+
+  test('stays for an index that names a missing row, at a start and at a check', async () => {
+    using db = await makeTestDatabase()
+    const { database } = db
+    const token = await createTokenIn(database)
+    const [[hash] = []] = queryAll(database, 'select hash from tokens where id = 2')
+    truncateWal(database)
+    // Behind the hash an entry of the index has the id of the row, and the row has the scope.
+    const entry = readFileSync(database).indexOf(Buffer.from([...(hash as Uint8Array), 2]))
+    overwrite(database, entry + 32, Uint8Array.of(99))
+    await using server = await db.serve()
+    expect((await server.request('GET', '/plants', { token })).status).toBe(503)
+    expect([await server.ended(), existsSync(database + MARK)]).toEqual([3, true])
+
+    const start = await db.serve().then(String, ({ message }: Error) => message)
+    const check = await runPlantstore(['check', '--database', database])
+
+    expect(start).toMatch(/exit code 3\nplantstore: The database .* is damaged: row 2 missing from index/)
+    expect(check).toMatchObject({ exitCode: 3, stderr: expect.stringContaining('row 2 missing from index') })
+    expect(existsSync(database + MARK)).toBe(true)
   })
 
   test.skipIf(lacks(STRACE))('is on disk before the server ends', async () => {

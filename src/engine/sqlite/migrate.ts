@@ -38,16 +38,16 @@ export function requireSafeSqlite(version: string): void {
   }
 }
 
-/** Reads a whole database. Returns its problems, a line each. */
+/** Reads a whole database. Returns its problems, a line each: at most so many of SQLite. */
 export function findProblems(
   db: Database,
   { findBrokenRows }: Pick<Format, 'findBrokenRows'>,
-  check: 'integrity_check' | 'quick_check(1)' = 'integrity_check',
+  problemsMax = 100,
 ): readonly string[] {
   const problems: string[] = []
   try {
     // Row by row, because it may fail after some of them. SQLite reports several problems of one b-tree in one text.
-    for (const row of db.prepare<Record<string, string>, []>(`pragma main.${check}`).iterate())
+    for (const row of db.prepare<Record<string, string>, []>(`pragma main.integrity_check(${problemsMax})`).iterate())
       for (const line of Object.values(row).join('\n').split('\n')) if (line !== 'ok') problems.push(line)
     problems.push(...findBrokenRows(db))
   } catch (error) {

@@ -57,5 +57,5 @@ export function refuseMarked(path: string): boolean {
   return true
 }
 
-/** Reads a whole database until it finds damage. */
-const findDamage = (db: Database): string => findProblems(db, { findBrokenRows: () => [] }, 'quick_check(1)').join('; ')
+/** Reads a whole database until it finds damage. `quick_check` would miss an index that names other rows than its table has. */
+const findDamage = (db: Database): string => findProblems(db, { findBrokenRows: () => [] }, 1).join('; ')
