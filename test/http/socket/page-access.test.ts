@@ -144,6 +144,7 @@ describe('the way to the page', () => {
     await ui.told('Changed to “Ficus”.')
     await ui.newPlant()
     await ui.field('Name').fill('Secret')
+    await ui.click('New plant')
     await ui.click('Sign out')
     await ui.button('Sign in').waitFor()
     await endsAfter(async () => {

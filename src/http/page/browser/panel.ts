@@ -5,7 +5,8 @@ import { type State, set, state } from './state.ts'
 
 /** Opens something above the list, unless the user wants to keep what is typed in the form that is open. */
 export function open(panel: State['panel']): void {
-  if (panel !== state.panel && hasTyped() && !confirm('Close the form, and lose what you have typed?')) return
+  if (panel === state.panel) return
+  if (hasTyped() && !confirm('Close the form, and lose what you have typed?')) return
   if (panel !== undefined) keep({ panel, typed: {} })
   else close()
 }
