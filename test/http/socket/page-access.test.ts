@@ -187,6 +187,14 @@ describe('the way to the page', () => {
       await ui.row(100).waitFor()
     }
 
+    // A step back from a sign-out is none of the next user.
+    await ui.visit(service)
+    await ui.click('Sign out')
+    await ui.button('Sign in').waitFor()
+    await page.goBack()
+    await ui.signIn(service.token)
+    await ui.click('Sign out')
+    await ui.button('Sign in').waitFor()
     await ui.visit(service)
     await walk()
     const before = await personal()

@@ -75,7 +75,7 @@ export const recordUpdate = (id: string, plant?: Plant) => set({ updates: [...st
 export function start(drawState: typeof draw): void {
   draw = drawState
   addEventListener('popstate', () => {
-    depth = history.state?.depth ?? depth + 1
+    depth = history.state?.depth ?? (state.user ? depth + 1 : 0)
     arrive()
   })
 }
