@@ -161,6 +161,9 @@ describe('lists on the page', () => {
     await ui.row(2).getByText('Lily').waitFor()
     await ui.row(3).getByText('Moss').waitFor()
     seen.push(await comesBack())
+    const busy = { status: 503, json: { error: 50301, message: '' } }
+    await ui.onNext('GET', '/plants', (route) => route.fulfill(busy))
+    seen.push([...(await comesBack()), await page.locator('.pause').count()])
     await page.context().setOffline(true)
     await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`)
     await page.context().setOffline(false)
@@ -175,6 +178,7 @@ describe('lists on the page', () => {
       [200, 'Changed to “Aloe” (evergreen).'],
       [200, news],
       [304, ''],
+      [503, '', 0],
     ])
     expect(before[1]).toBe('Monstera 2')
     expect(await page.locator('.pause').count()).toBe(0)

@@ -62,7 +62,7 @@ function wait(message: string, seconds: number): Promise<boolean> {
   return promise
 }
 
-/** What else a request has, and the error codes that do not reject. */
+/** What else a request has, and the error codes that do not reject. `noAnswer` stands for all after which it would wait. */
 interface Sent extends Pick<RequestInit, 'body' | 'headers'> {
   readonly expected?: readonly number[]
 }
@@ -85,7 +85,8 @@ async function send(method: string, path: string, { expected = [], ...sent }: Se
     if (token === sentToken && error === CODES.tokenInvalid) endSession(describeRefusal(error, message))
     // Nobody waits for it any more.
     if (token !== sentToken) return new Promise<never>(() => {})
-    if (error === 0 || expected.includes(error)) return answer
+    const isExpected = expected.includes(isPassing(error) ? CODES.noAnswer : error)
+    if (error === 0 || isExpected) return answer
     const refusal = new Refusal(error, describeRefusal(error, message))
     if (!isPassing(error)) throw refusal
     mayBeDone ||= !NOTHING_DONE.includes(error)
