@@ -46,7 +46,8 @@ export async function download(): Promise<void> {
     isStopped = true
     set({ job: undefined })
   }
-  const [queries, parts] = [[ALL_PLANTS], [] as Blob[]]
+  const queries = [ALL_PLANTS]
+  const parts: Blob[] = []
   let count = 0
   for (const query of queries) {
     set({ job: { text: `Downloaded ${countOf(count)} so far.`, stop } })
