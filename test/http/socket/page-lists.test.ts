@@ -164,6 +164,16 @@ describe('lists on the page', () => {
     const busy = { status: 503, json: { error: 50301, message: '' } }
     await ui.onNext('GET', '/plants', (route) => route.fulfill(busy))
     seen.push([...(await comesBack()), await page.locator('.pause').count()])
+    // Nor is it news on another page.
+    await change(service, 2, 'Iris')
+    const slow = await ui.hold('GET', '/plants')
+    await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`)
+    await slow.begun
+    await ui.link('Next').click()
+    await ui.row(60).waitFor()
+    const late = ui.answered(/limit=50&include/)
+    slow.release()
+    seen.push([await late, await ui.status().textContent()])
     await page.context().setOffline(true)
     await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`)
     await page.context().setOffline(false)
@@ -179,6 +189,7 @@ describe('lists on the page', () => {
       [200, news],
       [304, ''],
       [503, '', 0],
+      [200, ''],
     ])
     expect(before[1]).toBe('Monstera 2')
     expect(await page.locator('.pause').count()).toBe(0)

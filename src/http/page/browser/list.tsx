@@ -20,12 +20,7 @@ export function PlantList() {
   const { filter, sort, after, page } = address
   const { value: listing, problem, isLoading } = useRead(() => readPage({ after, page }), after)
   useEffect(() => {
-    const lookAgain = async () => {
-      if (document.hidden || !listing) return
-      const now = await listChanged(listing.query, listing.etag).catch(refusalIn)
-      if (now === undefined || now instanceof Refusal || !isOther(now, listing)) return
-      set({ notice: 'Somebody has changed this list: Refresh shows it as it is now.' })
-    }
+    const lookAgain = () => void (listing && !document.hidden && tellNews(listing))
     document.addEventListener('visibilitychange', lookAgain)
     return () => document.removeEventListener('visibilitychange', lookAgain)
   }, [listing])
@@ -101,6 +96,13 @@ function rowsOf({ plants, from, isIn }: Listing) {
   const left = updated(plants, from, isIn).filter((plant) => !gone.includes(plant))
   const ids = new Set(left.map(({ id }) => id))
   return { left, ghosts: gone.filter(({ id }) => !ids.has(id) && isIn(id)) }
+}
+
+/** Tells that others have changed a page of the list, if it is still shown. */
+async function tellNews(listing: Listing): Promise<void> {
+  const now = await listChanged(listing.query, listing.etag).catch(refusalIn)
+  if (state.listed !== listing.plants || now === undefined || now instanceof Refusal || !isOther(now, listing)) return
+  set({ notice: 'Somebody has changed this list: Refresh shows it as it is now.' })
 }
 
 /** Whether a page has other plants now than are shown, as far as both reach. */
