@@ -135,6 +135,23 @@ describe('lists on the page', () => {
     expect([await page.getByText(/^Page \d$/).textContent(), (await ui.names())[0]]).toEqual(['Page 1', 'Monstera 1'])
   })
 
+  testPage('a step back while the page signs in again leads to the page before', async (begin) => {
+    const { page, ui } = await begin({ plants: 120 })
+
+    for (const id of [100, 120]) {
+      await ui.link('Next').click()
+      await ui.row(id).waitFor()
+    }
+    const slow = await ui.hold('GET', '/token')
+    await page.reload({ waitUntil: 'commit' })
+    await slow.begun
+    await page.goBack()
+    slow.release()
+    await ui.row(1).or(ui.row(100)).waitFor()
+
+    expect(await page.getByText(/^Page \d$/).textContent()).toBe('Page 2')
+  })
+
   testPage('a tab that comes back tells whether others have changed its list, and Refresh shows it', async (begin) => {
     const { service, page, ui } = await begin({ plants: 60 })
     const news = 'Somebody has changed this list: Refresh shows it as it is now.'

@@ -76,7 +76,8 @@ export function start(drawState: typeof draw): void {
   draw = drawState
   addEventListener('popstate', () => {
     depth = history.state?.depth ?? (state.user ? depth + 1 : 0)
-    arrive()
+    // Then it is not known yet whose address this is. The sign-in arrives once more.
+    if (!state.isReturning) arrive()
   })
 }
 
