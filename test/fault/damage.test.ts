@@ -156,7 +156,7 @@ describe('the mark of a damaged database', () => {
     for (let start = 0; start < 5; start++) {
       const text = await db.serve().then(String, ({ message }: Error) => message)
       expect(text).toMatch(
-        /exit code 3\nplantstore: The database .* is damaged: .* see docs\/how-to\/troubleshoot\.md\.\n$/,
+        /exit code 3\n.*so it is checked.*\nplantstore: The database .* is damaged: .* see docs\/how-to\/troubleshoot\.md\.\n$/,
       )
     }
     const restored = await runPlantstore(['restore', backup, '--force', '--database', database])
@@ -199,7 +199,9 @@ describe('the mark of a damaged database', () => {
     const start = await db.serve().then(String, ({ message }: Error) => message)
     const check = await runPlantstore(['check', '--database', database])
 
-    expect(start).toMatch(/exit code 3\nplantstore: The database .* is damaged: row 2 missing from index/)
+    expect(start).toMatch(
+      /exit code 3\n.*so it is checked.*\nplantstore: The database .* is damaged: row 2 missing from index/,
+    )
     expect(check).toMatchObject({ exitCode: 3, stderr: expect.stringContaining('row 2 missing from index') })
     expect(existsSync(database + MARK)).toBe(true)
   })
@@ -233,7 +235,10 @@ describe('the mark of a damaged database', () => {
     writeFileSync(db.database + MARK, '')
     await using server = await restart(db.database)
     const warnings = logLines(server).filter(({ level }) => level === 'warn')
-    expect(warnings).toMatchObject([{ msg: 'a process found the database damaged, but a check finds no damage now' }])
+    expect(warnings).toMatchObject([
+      { msg: 'a process found the database damaged, so it is checked' },
+      { msg: 'the check found no damage' },
+    ])
     expect([await server.end(), existsSync(db.database + MARK)]).toEqual([0, false])
 
     writeFileSync(db.database + MARK, '')

@@ -1,6 +1,5 @@
 import { dirname } from 'node:path'
 import type { EngineError } from '../errors.ts'
-import type { EngineEvent } from '../observer.ts'
 import { type ConnectOptions, connect } from './connections.ts'
 import { openWriter, rowsOf } from './driver.ts'
 import { isUnshared, toOpenError } from './errors.ts'
@@ -43,7 +42,7 @@ export async function openEngine<All extends Writes>(
     if (startThread !== undefined) removeLeftovers(path)
     isMade = isEmpty && makeDatabase(path, (db) => migrate(db, path, format))
     // Commands may still read what they can.
-    if (startThread !== undefined && refuseMarked(path)) onEvent(MENDED)
+    if (startThread !== undefined) refuseMarked(path, onEvent)
     using first = openWriter(path, durability)
     requireSafeSqlite(String(rowsOf(first, 'select sqlite_version()')[0]?.[0]))
     const isCreated = migrate(first, path, format) || isMade
@@ -62,11 +61,5 @@ export async function openEngine<All extends Writes>(
 }
 
 const EXPOSED = 'the database is open to others'
-
-const MENDED: EngineEvent = {
-  level: 'warn',
-  message: 'a process found the database damaged, but a check finds no damage now',
-  sizes: {},
-}
 
 const FOREIGN_OBJECTS = 'the database has objects of other programs, which no backup holds'

@@ -3,6 +3,7 @@ import type { Database } from 'bun:sqlite'
 import { rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileDamaged, kindOf, orUndefined, storeUnusable } from '../../errors.ts'
+import type { EngineEvent } from '../../observer.ts'
 import { openReader } from '../driver.ts'
 import { isDamage } from '../errors.ts'
 import type { Format } from '../format.ts'
@@ -24,8 +25,8 @@ export function markDamaged(path: string): void {
   orUndefined(() => syncDirectory(dirname(path)))
 }
 
-/** Somebody may have given the name to a file of theirs. */
-const isMarked = (path: string): boolean => statSync(markOf(path), { throwIfNoEntry: false })?.size === 0
+/** Somebody may have given the name to a file of theirs, or the name is too long for the file system. */
+const isMarked = (path: string): boolean => orUndefined(() => statSync(markOf(path)).size) === 0
 
 /** Removes the mark: the file at the path is whole. A mark that stays costs the next start a check. */
 export const removeMark = (path: string): void => void orUndefined(() => isMarked(path) && rmSync(markOf(path)))
@@ -45,16 +46,20 @@ export function findAndMark(db: Database, path: string, format: Format): readonl
   return problems
 }
 
-/** Refuses a marked database that is damaged, or too large for a check. Else removes the mark, and returns if there was one. */
-export function refuseMarked(path: string): boolean {
-  if (!isMarked(path)) return false
+/**
+ * Refuses a marked database that is damaged, or too large for a check. Else removes the mark. Tells when it begins the check,
+ * which blocks this thread, and when it has found nothing.
+ */
+export function refuseMarked(path: string, onEvent: (event: EngineEvent) => void): void {
+  if (!isMarked(path)) return
   if (sizeOf(path) > CHECKED_MAX_BYTES)
     throw storeUnusable(`The database ${path} was damaged, and is too large to check at a start`, undefined, 'check')
+  onEvent({ level: 'warn', message: 'a process found the database damaged, so it is checked', sizes: {} })
   using db = openReader(path)
   const damage = findDamage(db)
   if (damage !== '') throw fileDamaged('database', path, `is damaged: ${damage}`)
   removeMark(path)
-  return true
+  onEvent({ level: 'warn', message: 'the check found no damage', sizes: {} })
 }
 
 /** Reads a whole database until it finds damage. `quick_check` would miss an index that names other rows than its table has. */
