@@ -14,8 +14,9 @@ import { until } from '../support/until.ts'
 import budget from './budget.json'
 import { instrumentSource } from './instrument.ts'
 
-/** The fewest calls of so many requests count, because timers add to some of them. */
+/** The fewest calls of so many requests count, because timers add to some of them; on a busy machine of more, if all are too many. */
 const REQUESTS = 6
+const REQUESTS_MAX = 60
 /** The server is at rest if it calls nothing for so long. */
 const REST_MS = 30
 /** More than a look for commits of other processes takes, and less than the time until the next one. */
@@ -72,11 +73,13 @@ async function lookForOthers(): Promise<void> {
 
 /** The calls of a request after the first one, which compiles its route and fills caches. */
 async function count(
+  name: keyof typeof budget,
   request: (index: number) => Promise<void>,
   prepare: typeof request = lookForOthers,
 ): Promise<Calls> {
   const counted: Calls[] = []
-  for (let index = 0; index <= REQUESTS; index++) {
+  const isTooMany = () => counted.every(({ calls }) => calls > budget[name].calls)
+  for (let index = 0; index <= REQUESTS || (index <= REQUESTS_MAX && isTooMany()); index++) {
     await prepare(index)
     writeFileSync(log, '')
     await request(index)
@@ -90,10 +93,11 @@ async function count(
 
 const tokens: string[] = []
 const reads = {
-  get: await count(() => send(200, 'GET', '/plants/1')),
-  'list, cached': await count(() => send(200, 'GET', '/plants?limit=20')),
-  'list, not cached': await count((index) => send(200, 'GET', `/plants?limit=20&after=${index}`)),
+  get: await count('get', () => send(200, 'GET', '/plants/1')),
+  'list, cached': await count('list, cached', () => send(200, 'GET', '/plants?limit=20')),
+  'list, not cached': await count('list, not cached', (index) => send(200, 'GET', `/plants?limit=20&after=${index}`)),
   'revoked token': await count(
+    'revoked token',
     (index) => send(401, 'GET', '/plants?limit=20', undefined, tokens[index]),
     async (index = 0) => {
       tokens[index] = await createTokenIn(database)
@@ -107,10 +111,10 @@ const reads = {
 await until('the folder of the database is old', () => Date.now() - statSync(folder.path).ctimeMs > SETTLED_MS)
 const found: Record<keyof typeof budget, Calls> = {
   ...reads,
-  create: await count((index) => send(200, 'POST', '/plants', { id: -index - 1, name: 'Fern' })),
-  'put, makes': await count((index) => send(201, 'PUT', `/plants/${-index - 100}`, { name: 'Fern' })),
-  'put, replaces': await count((index) => send(200, 'PUT', `/plants/${index + 20}`, { name: 'Ivy' })),
-  delete: await count((index) => send(204, 'DELETE', `/plants/${index + 1}`)),
+  create: await count('create', (index) => send(200, 'POST', '/plants', { id: -index - 1, name: 'Fern' })),
+  'put, makes': await count('put, makes', (index) => send(201, 'PUT', `/plants/${-index - 100}`, { name: 'Fern' })),
+  'put, replaces': await count('put, replaces', (index) => send(200, 'PUT', `/plants/${index + 20}`, { name: 'Ivy' })),
+  delete: await count('delete', (index) => send(204, 'DELETE', `/plants/${index + 1}`)),
 }
 
 for (const [name, calls] of Object.entries(found)) {
