@@ -29,7 +29,7 @@ async function runCheck(failing: readonly string[], ...args: readonly string[]) 
 
 test.each([
   { failing: [], args: [], exitCode: 0, ran: ['build', 'calls', 'lint', 'test', ...OLD_BUILD, 'types'] },
-  { failing: ['test'], args: [], exitCode: 3, ran: ['calls', 'lint', 'test', 'types'] },
+  { failing: ['test'], args: [], exitCode: 3, ran: ['build', 'calls', 'lint', 'test', 'test:fault', 'types'] },
   {
     failing: ['test', 'test:fault'],
     args: ['--keep-going'],

@@ -13,7 +13,7 @@ const BUDGET_SECONDS = Number(process.env.CHECK_BUDGET_SECONDS ?? 240)
 const IS_CI = process.env.CI === 'true'
 
 /** Scripts of package.json, cheapest first. `calls` and `test:fault` mostly wait, so they run beside others. */
-const STEPS = [['lint', 'types', 'calls'], ['test'], ['build'], ['test:executable', 'test:fault'], ['test:ship']]
+const STEPS = [['lint', 'types', 'calls'], ['build'], ['test', 'test:fault'], ['test:executable'], ['test:ship']]
 
 const { values, positionals: named } = parseArgs({
   options: { 'keep-going': { type: 'boolean', default: false } },
