@@ -9,80 +9,89 @@ const MINUTE_MS = 60_000
 
 /** Those that `page.test.ts` does not pass through. */
 for (const screen of screensFor('1280 px, light'))
-  testInChromium(`states of the page have nothing that axe-core finds, at ${screen.name}`, async (begin) => {
-    const { service, page, ui } = await begin({ plants: ['Fern', 'Ivy', 'Moss'], screen, isClosed: true })
-    const { look, problems } = looksAt(page, screen)
-    const { text: read } = await service.createToken({ scope: 'read', expiresAtMs: Date.now() + 4 * MINUTE_MS })
-    /** Looks while the first such request that an act sends waits. */
-    const lookDuring = async (moment: string, request: string, act: () => Promise<unknown>, sign: string | RegExp) => {
-      const [method = '', path = ''] = request.split(' ')
-      const slow = await ui.hold(method, path)
-      await act()
-      await slow.begun
-      await ui.see(sign)
-      await look(moment)
-      slow.release()
-    }
+  testInChromium(
+    `states of the page have nothing that axe-core finds, at ${screen.name}`,
+    async (begin) => {
+      const { service, page, ui } = await begin({ plants: ['Fern', 'Ivy', 'Moss'], screen, isClosed: true })
+      const { look, problems } = looksAt(page, screen)
+      const { text: read } = await service.createToken({ scope: 'read', expiresAtMs: Date.now() + 4 * MINUTE_MS })
+      /** Looks while the first such request that an act sends waits. */
+      const lookDuring = async (
+        moment: string,
+        request: string,
+        act: () => Promise<unknown>,
+        sign: string | RegExp,
+      ) => {
+        const [method = '', path = ''] = request.split(' ')
+        const slow = await ui.hold(method, path)
+        await act()
+        await slow.begun
+        await ui.see(sign)
+        await look(moment)
+        slow.release()
+      }
 
-    await page.goto(urlOf(service))
-    await ui.click('Show the token')
-    await look('the token shown')
-    await lookDuring('loading', 'GET /plants', () => ui.signIn(read), 'Loading your plants…')
-    await page.getByRole('alert').getByText('This token ends').waitFor()
-    await ui.row(3).waitFor()
-    await look('read only, and the token ends')
-    await page.route('**/plants?*', (route) => route.abort())
-    await page.reload()
-    await ui.see('The server cannot be reached.')
-    await look('pause')
-    await ui.click('Give up')
-    await ui.button('Try again').waitFor()
-    await look('failed')
-    await page.unrouteAll()
-    await ui.click('Sign out')
+      await page.goto(urlOf(service))
+      await ui.click('Show the token')
+      await look('the token shown')
+      await lookDuring('loading', 'GET /plants', () => ui.signIn(read), 'Loading your plants…')
+      await page.getByRole('alert').getByText('This token ends').waitFor()
+      await ui.row(3).waitFor()
+      await look('read only, and the token ends')
+      await page.route('**/plants?*', (route) => route.abort())
+      await page.reload()
+      await ui.see('The server cannot be reached.')
+      await look('pause')
+      await ui.click('Give up')
+      await ui.button('Try again').waitFor()
+      await look('failed')
+      await page.unrouteAll()
+      await ui.click('Sign out')
 
-    await ui.signIn(service.token)
-    await ui.row(3).waitFor()
-    await page.goto(`${urlOf(service)}#/?sort=name`)
-    await look('sorted')
-    await ui.newPlant()
-    await look('new plant')
-    await ui.send({ Name: ' ' })
-    await ui.see('Give the plant a name')
-    await look('new plant without a name')
-    await lookDuring('storing', 'POST /plants', () => ui.send({ Name: 'Aloe' }), 'Storing…')
-    await ui.told('Added “Aloe”.')
-    await ui.click('Close')
-    await ui.click('Upload')
-    await look('upload')
-    const buffer = Buffer.from('{"id":1,"name":"Fern"}\n{"id":2,"name":"Oak"}\n{"id":5,"name":"Yew"}\n')
-    const file = { name: 'plants.jsonl', mimeType: 'application/jsonl', buffer }
-    const choose = () => page.locator('[type=file]').setInputFiles(file)
-    await lookDuring('uploading', 'POST /plants', choose, 'Adding: 0 plants added')
-    await ui.see('Done: 1 plant added, 1 already there, 1 refused.')
-    await ui.row(5).waitFor()
-    await look('uploaded')
-    await page.locator('.upload').getByRole('button', { name: 'Close' }).click()
-    await lookDuring('downloading', 'GET /plants', () => ui.click('Download all'), 'Downloaded 0 plants so far.')
-    await page.getByRole('checkbox', { name: 'Select all' }).check()
-    await lookDuring('deleting', 'DELETE /plants/1', () => ui.click('Delete selected'), /^Deleted \d of 5 plants\.$/)
-    await ui.told('Deleted 5 plants.')
-    await lookDuring(
-      'loading a plant',
-      'GET /plants/6',
-      () => page.goto(`${urlOf(service)}#/plants/6`),
-      'Loading the plant…',
-    )
-    await ui.see('You have no plant with this id.')
-    await look('no plant')
-    await page.goto(`${urlOf(service)}#/plants/1`)
-    await ui.see('This plant is deleted.')
-    await look('a deleted plant')
-    addPlants(service.database, 60)
-    await page.goto(urlOf(service))
-    await ui.row(50).waitFor()
-    await lookDuring('turning the page', 'GET /plants', () => ui.link('Next').click(), 'Page 1')
-    await lookDuring('searching', 'GET /plants', () => ui.search().fill('era 6'), 'Stop searching')
+      await ui.signIn(service.token)
+      await ui.row(3).waitFor()
+      await page.goto(`${urlOf(service)}#/?sort=name`)
+      await look('sorted')
+      await ui.newPlant()
+      await look('new plant')
+      await ui.send({ Name: ' ' })
+      await ui.see('Give the plant a name')
+      await look('new plant without a name')
+      await lookDuring('storing', 'POST /plants', () => ui.send({ Name: 'Aloe' }), 'Storing…')
+      await ui.told('Added “Aloe”.')
+      await ui.click('Close')
+      await ui.click('Upload')
+      await look('upload')
+      const buffer = Buffer.from('{"id":1,"name":"Fern"}\n{"id":2,"name":"Oak"}\n{"id":5,"name":"Yew"}\n')
+      const file = { name: 'plants.jsonl', mimeType: 'application/jsonl', buffer }
+      const choose = () => page.locator('[type=file]').setInputFiles(file)
+      await lookDuring('uploading', 'POST /plants', choose, 'Adding: 0 plants added')
+      await ui.see('Done: 1 plant added, 1 already there, 1 refused.')
+      await ui.row(5).waitFor()
+      await look('uploaded')
+      await page.locator('.upload').getByRole('button', { name: 'Close' }).click()
+      await lookDuring('downloading', 'GET /plants', () => ui.click('Download all'), 'Downloaded 0 plants so far.')
+      await page.getByRole('checkbox', { name: 'Select all' }).check()
+      await lookDuring('deleting', 'DELETE /plants/1', () => ui.click('Delete selected'), /^Deleted \d of 5 plants\.$/)
+      await ui.told('Deleted 5 plants.')
+      await lookDuring(
+        'loading a plant',
+        'GET /plants/6',
+        () => page.goto(`${urlOf(service)}#/plants/6`),
+        'Loading the plant…',
+      )
+      await ui.see('You have no plant with this id.')
+      await look('no plant')
+      await page.goto(`${urlOf(service)}#/plants/1`)
+      await ui.see('This plant is deleted.')
+      await look('a deleted plant')
+      addPlants(service.database, 60)
+      await page.goto(urlOf(service))
+      await ui.row(50).waitFor()
+      await lookDuring('turning the page', 'GET /plants', () => ui.link('Next').click(), 'Page 1')
+      await lookDuring('searching', 'GET /plants', () => ui.search().fill('era 6'), 'Stop searching')
 
-    expect(problems).toEqual([])
-  })
+      expect(problems).toEqual([])
+    },
+    { isLong: true },
+  )
