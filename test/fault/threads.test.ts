@@ -10,7 +10,7 @@ import type { Random } from '../support/random.ts'
 import { type Connection, openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
 import { SLACK_MS } from '../support/slack.ts'
-import { holdThread, STRACE, slowCalls } from '../support/strace.ts'
+import { holdThread, STRACE } from '../support/strace.ts'
 import { until } from '../support/until.ts'
 import { testRounds } from './rounds.ts'
 import { QUIET } from './test-database.ts'
@@ -106,61 +106,6 @@ test('all threads accept a JWT, know the user whom one of them has made, and ref
   await service.run('user', 'block', '--subject', 'ada', '--jwt-issuer', issuer.issuer)
   expect(await listAll()).toEqual(new Set([401]))
 })
-
-test.skipIf(lacks(STRACE))('threads share commits while each of them looks for commits of others', async () => {
-  await using service = await serveSlowly(30, ['--metrics-listen', '127.0.0.1:0'])
-  const writers = 16
-
-  const written = service.creates(writers, 15)
-  await until('all is written', async () => {
-    await service.lists(8, 1)
-    return Bun.peek.status(written) !== 'pending'
-  })
-  await written
-
-  const all = await scrape(service.server)
-  const size = Number(all.plantstore_write_group_size_sum) / Number(all.plantstore_write_group_size_count)
-  // The others come while a group is committed, also to one thread.
-  expect(size).toBeGreaterThan(0.4 * writers)
-})
-
-test.skipIf(lacks(STRACE))('threads do not wait for those that have nothing more to write', async () => {
-  const syncMs = 300
-  await using service = await serveSlowly(syncMs)
-  // While the first ones are committed, the others come together.
-  await service.creates(CONNECTIONS, 2)
-
-  const startMs = performance.now()
-  await service.creates(1, 1)
-
-  expect(performance.now() - startMs).toBeLessThan(1.6 * syncMs)
-})
-
-/** A server with several threads whose syncs take longer, and clients that ask for one thing after the other. */
-async function serveSlowly(syncMs: number, flags: readonly string[] = []) {
-  const service = await serveDatabase(['--threads', `${THREADS}`, ...flags, ...QUIET], {
-    under: slowCalls('fsync', syncMs),
-  })
-  const { port } = service.server
-  const connections = await openConnections(port, CONNECTIONS)
-  let ids = 0
-  /** Has so many clients send so many requests each. */
-  const run = (clients: readonly Connection[], count: number, next: () => string) =>
-    Promise.all(
-      clients.map(async (client) => {
-        for (let sent = 0; sent < count; sent++) expect((await client.request(next())).status).toBe(200)
-      }),
-    )
-  return {
-    ...service,
-    creates: (clients: number, count: number) =>
-      run(connections.slice(0, clients), count, () =>
-        formatRequest('POST', '/plants', service.token, { id: ids++, name: 'Fern' }),
-      ),
-    lists: (clients: number, count: number) =>
-      run(connections.slice(-clients), count, () => formatRequest('GET', '/plants?limit=5', service.token)),
-  }
-}
 
 test('a server without time to drain says how many requests all its threads cut', async () => {
   const flags = ['--threads', `${THREADS}`, '--drain', '0s', '--metrics-listen', '127.0.0.1:0']

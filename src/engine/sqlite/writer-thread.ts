@@ -1,4 +1,4 @@
-// Tested in test/engine/sqlite/thread.test.ts.
+// Tested in test/engine/sqlite/shared-commits.test.ts.
 import { receiveMessageOnPort } from 'node:worker_threads'
 import { type GroupCommitOptions, openGroupCommit } from './group-commit.ts'
 import type { ToWriter } from './messages.ts'
@@ -50,15 +50,16 @@ function open(program: Program, options: GroupCommitOptions, links: readonly Wri
       }
       take(link, text)
       const deadlineMs = performance.now() + Math.min(lastMs, WAIT_MAX_MS)
-      for (let leftMs = Number.POSITIVE_INFINITY; leftMs > 0; leftMs = deadlineMs - performance.now()) {
+      for (;;) {
         const seen = Atomics.load(posted, 0)
         for (const each of links) {
           let next = receiveMessageOnPort(each.port)
           for (; next !== undefined; next = receiveMessageOnPort(each.port)) take(each, next.message)
         }
+        const leftMs = deadlineMs - performance.now()
         // A look for commits of other processes waits for no thread.
-        if (writers.size === 0 || lastWriters.isSubsetOf(writers)) break
-        Atomics.wait(posted, 0, seen, deadlineMs - performance.now())
+        if (writers.size === 0 || lastWriters.isSubsetOf(writers) || leftMs <= 0) break
+        Atomics.wait(posted, 0, seen, leftMs)
       }
       const startMs = performance.now()
       commit(received)

@@ -1,0 +1,115 @@
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { sleepSync } from 'bun'
+import { fileIdentity } from '../../../src/engine/sqlite/files/file-system.ts'
+import { makeDatabase } from '../../../src/engine/sqlite/files/new-database.ts'
+import type { CommittedGroup, FromWriter, ToWriter } from '../../../src/engine/sqlite/messages.ts'
+import { migrate } from '../../../src/engine/sqlite/migrate.ts'
+import { shareChanges, shareCheckTime } from '../../../src/engine/sqlite/versions.ts'
+import { joinThread, useThread } from '../../../src/engine/sqlite/writer.ts'
+import { makeFolder } from '../../support/folder.ts'
+import { until } from '../../support/until.ts'
+import { COUNTERS_FORMAT } from '../toy/counters.ts'
+
+const TRIES = 8
+/** How long a commit waits for other threads at most. */
+const WAIT_MAX_MS = 20
+/** So many writes take a few times as long. */
+const SLOW_WRITES = 30_000
+
+test('a commit has the writes of all threads that wrote in the last one, also if one looks for commits of others meanwhile', async () => {
+  await using thread = await startThread()
+  const { first, second } = thread
+  const sizes: number[][] = []
+
+  await until('the second thread has written in time, again and again', async () => {
+    await thread.shareSlowCommit()
+    first.look()
+    const startMs = performance.now()
+    const written = [first.write(1)]
+    // By now the thread that writes has taken the first group, and waits.
+    sleepSync(2)
+    written.push(second.write(1))
+    const isInTime = performance.now() - startMs < WAIT_MAX_MS
+    const answers = await Promise.all(written)
+    return isInTime && sizes.push(answers) === TRIES
+  })
+
+  expect(sizes).toEqual(new Array(TRIES).fill([2, 0]))
+})
+
+test('a commit waits 20 ms at most for a thread that has nothing more to write, and the next one not at all', async () => {
+  await using thread = await startThread()
+  const [slow, waits, others]: [number[], number[], number[]] = [[], [], []]
+
+  for (let count = 0; count < TRIES; count++) {
+    slow.push(await thread.shareSlowCommit())
+    for (const each of [waits, others]) {
+      const startMs = performance.now()
+      await thread.first.write(1)
+      each.push(performance.now() - startMs)
+    }
+  }
+
+  expect(Math.min(...waits)).toBeWithin(WAIT_MAX_MS, Math.min(...slow))
+  expect(Math.min(...others)).toBeLessThan(WAIT_MAX_MS)
+})
+
+/** A thread that writes, for two threads that this one plays. */
+async function startThread() {
+  const folder = makeFolder()
+  const path = join(folder.path, 'counters.db')
+  makeDatabase(path, (db) => migrate(db, path, COUNTERS_FORMAT))
+  const identity = fileIdentity(path) ?? ''
+  const changes = shareChanges()
+  const worker = new Worker(new URL('../toy/thread.ts', import.meta.url).href)
+  const options = { path, identity, durability: 'full', settings: undefined, changes } as const
+  const thread = useThread(worker, { ...options, checkedAtMs: shareCheckTime() })
+  const first = play(thread.open)
+  await first.answer()
+  const second = play(joinThread({ path, identity, changes, ...thread.addLink() }))
+  await second.answer()
+  return {
+    first,
+    second,
+    /** Has both write in one slow commit, whose time in milliseconds it returns. */
+    shareSlowCommit: () =>
+      until('both share a slow commit', async () => {
+        // The others come while this group is written, or while the thread waits for them.
+        const before = first.write(SLOW_WRITES)
+        sleepSync(2)
+        const startMs = performance.now()
+        const sizes = await Promise.all([second.write(1), first.write(SLOW_WRITES), before])
+        const isShared = sizes[0] === 0 && sizes[1] !== SLOW_WRITES
+        return isShared && performance.now() - startMs
+      }),
+    async [Symbol.asyncDispose]() {
+      first.stop()
+      second.stop()
+      folder[Symbol.dispose]()
+    },
+  }
+}
+
+type Opened = ReturnType<typeof useThread>['open']
+
+/** A thread that has writes. */
+function play(open: Opened) {
+  const answers: ((answer: FromWriter) => void)[] = []
+  const receive = (answer: FromWriter) => answers.shift()?.(answer)
+  // A thread that ends too early answers nothing, so the test ends at its limit.
+  const { post, stop } = open(receive, () => {})
+  const send = (message: ToWriter) => post(JSON.stringify(message))
+  const answer = () => new Promise<FromWriter>((resolve) => answers.push(resolve))
+  return {
+    stop,
+    answer,
+    look: () => send({ checkOthersAtMs: 1 }),
+    /** Asks for so many writes. Resolves to the number of writes that a commit had, or to 0 if another thread was told. */
+    async write(count: number): Promise<number> {
+      const answered = answer()
+      send({ group: new Array(count).fill(['raise', 1]), nowMs: 1 })
+      return ((await answered) as CommittedGroup).writes
+    },
+  }
+}
