@@ -178,6 +178,25 @@ describe('answers on the way to the page', () => {
     expect(await service.names()).toEqual(['Fern'])
   })
 
+  testPage('a delete in doubt is settled by no page of the list that cannot have the plant', async (begin) => {
+    const { service, page, ui } = await begin({ plants: 60, isClosed: true })
+    using proxy = startProxy(service)
+    await page.goto(urlOf(proxy))
+    await ui.signIn(service.token)
+    await ui.row(1).waitFor()
+    proxy.answer(() => new Response(null, { status: 502 }))
+    await ui.click('Delete plant 1')
+    await ui.click('Give up')
+    await ui.told('It is not known whether this was deleted.')
+    await ui.click('Give up')
+    proxy.answer()
+
+    await ui.link('Next').click()
+    await ui.row(51).waitFor()
+
+    expect(await page.getByText('Deleted in this tab').count()).toBe(0)
+  })
+
   testPage('a line of an upload that one gives up is not counted as refused', async (begin) => {
     const { service, page, ui } = await begin({ isClosed: true })
     using proxy = startProxy(service)

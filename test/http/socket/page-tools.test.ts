@@ -88,9 +88,12 @@ describe('tools of the page', () => {
       const endless = await ui.hold('GET', '/plants')
       await ui.search().fill('era 9')
       await endless.begun
+      const next = await ui.hold('GET', '/plants')
       await ui.search().fill('era 99')
+      await next.begun
       await ui.click('Stop searching')
       endless.release()
+      next.release()
       await ui.click('Search the rest')
       await see('On all pages: 111 plants with “era 99” among 10,500.')
       await ui.click('Show all')
