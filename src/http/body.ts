@@ -4,6 +4,7 @@ import { AppError } from '../domain/error.ts'
 import { parseJson, toNewPlant } from '../domain/new-plant.ts'
 import type { NewPlant } from '../domain/plant.ts'
 import { JSON_TYPE } from './answers.ts'
+import { HTTP_DEADLINES } from './options.ts'
 
 /**
  * Reads the plant that a request carries, from at most `maxBodyBytes`. The body may lack an `id` that the path has. Rejects
@@ -72,22 +73,24 @@ const tooLarge = (maxBodyBytes: number) =>
 export const announcesBody = ({ headers }: Request): boolean =>
   (headers.get('content-length') ?? '0') !== '0' || headers.has('transfer-encoding')
 
-/** How long the server waits for the next part of a body that no operation reads, and for a body that the runtime hides. */
-const STALL_MAX_MS = 2000
-const HIDDEN_BODY_MS = 500
-
 /**
  * Discards a body as it arrives, and resolves to the answer once the body has ended. A proxy that gets the answer earlier may
  * stop sending the body, and use the connection for another request. If the server stops waiting, the answer ends the
  * connection. A body that takes longer than `maxMs` ends the connection without an answer.
  */
-export function answerBehindBody({ body }: Request, response: Response, maxMs: number, draining: AbortSignal) {
+export function answerBehindBody(
+  { body }: Request,
+  response: Response,
+  maxMs: number,
+  { signal: draining }: Pick<AbortController, 'signal'>,
+  { stallMs, hiddenBodyMs } = HTTP_DEADLINES,
+) {
   const { promise, resolve } = Promise.withResolvers<Response>()
   const stopWaiting = () => {
     response.headers.set('connection', 'close')
     resolve(response)
   }
-  const stall = setTimeout(stopWaiting, body === null ? HIDDEN_BODY_MS : STALL_MAX_MS)
+  const stall = setTimeout(stopWaiting, body === null ? hiddenBodyMs : stallMs)
   // With an error as its argument, the runtime would print it.
   const limit = setTimeout(() => resolve(new Response(new ReadableStream({ pull: (it) => it.error() }))), maxMs)
   const discard = async (parts: ReadableStream<Uint8Array>) => {

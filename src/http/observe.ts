@@ -20,7 +20,7 @@ import type { Handle } from './server.ts'
  * it. Whatever goes wrong inside, an answer comes out. What `answer` gives at once does not wait for a promise.
  */
 export function observe(answer: Answer, services: Services): Handle {
-  const { log, accessLog, logAddresses, statistics, draining, idleTimeout: idleTimeoutMs, monotonicMs } = services
+  const { log, accessLog, logAddresses, statistics, draining, idleTimeout, monotonicMs, deadlines } = services
   const isRecording = accessLog || statistics !== undefined
   const addressOf = accessLog && logAddresses ? clientAddressFinder(services.trustedProxy) : undefined
 
@@ -39,7 +39,7 @@ export function observe(answer: Answer, services: Services): Handle {
     const response = finish(context, await Promise.resolve(answered).catch((error) => answerError(error, context, log)))
     // An operation reads a body to its end, unless it is too large.
     if (!hasBody || (context.request.bodyUsed && response.status !== 413)) return response
-    return answerBehindBody(context.request, response, idleTimeoutMs, draining.signal)
+    return answerBehindBody(context.request, response, idleTimeout, draining, deadlines)
   }
 
   return (request: RequestWithContext, connection) => {

@@ -14,7 +14,7 @@ import { until } from '../support/until.ts'
 import budget from './budget.json'
 import { instrumentSource } from './instrument.ts'
 
-/** The fewest calls of so many requests count, because timers add to some of them; on a busy machine of more, if all are too many. */
+/** The fewest calls of so many requests count, because timers add to some of them; on a busy machine of more, until one is within its budget. */
 const REQUESTS = 6
 const REQUESTS_MAX = 60
 /** The server is at rest if it calls nothing for so long. */
@@ -78,8 +78,8 @@ async function count(
   prepare: typeof request = lookForOthers,
 ): Promise<Calls> {
   const counted: Calls[] = []
-  const isTooMany = () => counted.every(({ calls }) => calls > budget[name].calls)
-  for (let index = 0; index <= REQUESTS || (index <= REQUESTS_MAX && isTooMany()); index++) {
+  const within = () => counted.filter((each) => isWithin(each, budget[name]))
+  for (let index = 0; index <= REQUESTS || (index <= REQUESTS_MAX && within().length === 0); index++) {
     await prepare(index)
     writeFileSync(log, '')
     await request(index)
@@ -88,8 +88,11 @@ async function count(
     const files = called.map((place) => place.split(':')[0])
     if (index > 0) counted.push({ calls: called.length, functions: new Set(called).size, files: new Set(files).size })
   }
-  return counted.reduce((least, each) => (each.calls < least.calls ? each : least))
+  return (within().length > 0 ? within() : counted).reduce((least, each) => (each.calls < least.calls ? each : least))
 }
+
+const isWithin = (found: Calls, allowed: Calls): boolean =>
+  found.calls <= allowed.calls && found.functions <= allowed.functions && found.files <= allowed.files
 
 const tokens: string[] = []
 const reads = {
@@ -119,10 +122,10 @@ const found: Record<keyof typeof budget, Calls> = {
 
 for (const [name, calls] of Object.entries(found)) {
   const allowed = budget[name as keyof typeof budget]
-  const isWithin = calls.calls <= allowed.calls && calls.functions <= allowed.functions && calls.files <= allowed.files
+  const isEnough = isWithin(calls, allowed)
   const columns = (['calls', 'functions', 'files'] as const).map((each) => `${calls[each]} ${each} (${allowed[each]})`)
   console.log(
-    `${name.padEnd(18)}${columns.join(', ')}${isWithin ? '' : ': more than its budget in test/calls/budget.json'}`,
+    `${name.padEnd(18)}${columns.join(', ')}${isEnough ? '' : ': more than its budget in test/calls/budget.json'}`,
   )
-  if (!isWithin) process.exitCode = 1
+  if (!isEnough) process.exitCode = 1
 }

@@ -3,6 +3,7 @@ import { LOCK_MAX_WAIT_MS } from '../../src/engine/group-queue.ts'
 import { codeOf } from '../cli/support/service-client.ts'
 import { FAKETIME, makeClock } from '../support/clock.ts'
 import { runPlantstore } from '../support/executable.ts'
+import { scrapeUntil } from '../support/metrics.ts'
 import { formatRequest } from '../support/paced-requests.ts'
 import { openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
@@ -114,13 +115,14 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
     ['shorten --drain and --drain-wait, so that a request under way is answered', '20s', '5s', 1, 201],
     ['lengthen --drain, after which half-sent requests are cut', '1s', '0s', -1, undefined],
   ])('does not %s', async (_, drain, drainWait, days, status) => {
-    await using server = await serveByClock(['--drain', drain, '--drain-wait', drainWait])
+    const flags = ['--drain', drain, '--drain-wait', drainWait, '--metrics-listen', '127.0.0.1:0']
+    await using server = await serveByClock(flags)
     using half = await sendHalf(server.port, server.token, server.history, 'body', server.history.make())
     using _head =
       status === undefined
         ? await sendHalf(server.port, server.token, server.history, 'head', server.history.create())
         : undefined
-    await server.request('GET', '/healthz')
+    await scrapeUntil(server, (now) => now.plantstore_http_requests_in_flight === 1)
     const startMs = performance.now()
     server.signal('SIGTERM')
     await until('the server ends', () => server.stdout().includes('"ending"'))

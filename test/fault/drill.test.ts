@@ -41,7 +41,7 @@ testRounds(
     const endedAt = history.now()
     await load.acknowledged(history.counts().acknowledged + ENOUGH)
     const whileServing = await restore()
-    const refusals = history.refusals()
+    const refusals = history.failures()
     await server.kill()
     await load.stop()
     db.checkCopy()

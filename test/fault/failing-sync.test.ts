@@ -112,7 +112,7 @@ async function failUnderLoad(db: TestDatabase, sync: FailingSync, { stopsAtAll =
   const exitCode = await (goesOn ? server.end() : server.ended())
 
   const levels = logLines(server).flatMap(({ level }) => (level === 'error' || level === 'fatal' ? [level] : []))
-  const seen = { exitCode, refusals: db.history.refusals(), levels, stderr: server.stderr() }
+  const seen = { exitCode, refusals: db.history.failures(), levels, stderr: server.stderr() }
   const { calls, endedAtMs } = await trace.seen()
   // They hold what was acknowledged.
   const files = [db.database, `${db.database}-wal`]

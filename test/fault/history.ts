@@ -116,6 +116,8 @@ export function startHistory(firstId = 1, makePlant = plantOf) {
     errors: () => errorCount,
     /** The kinds of errors that were answered, like `503 50301, Retry-After: 1`. */
     refusals: (): string[] => [...refusals],
+    /** Those that are no fault of a server on a busy machine, where a write may wait for too long. */
+    failures: (): string[] => [...refusals].filter((refusal) => refusal !== BUSY_REFUSAL),
     /**
      * Throws if the database is damaged or does not hold what it must: all that was acknowledged, nothing that was refused,
      * and each write of unknown outcome whole or not at all. Plants with ids below `firstId` are not looked at.

@@ -46,7 +46,7 @@ testRounds(
       })
 
       expect(backedUp.exitCode).toBe(0)
-      expect(history.refusals()).toEqual([])
+      expect(history.failures()).toEqual([])
       expect(fatalReasons(server)).toEqual([])
       expect(await server.end()).toBe(0)
       db.check()

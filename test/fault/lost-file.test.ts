@@ -79,7 +79,7 @@ async function loseUnderLoad(lose: (database: string, aside: string) => void, ra
   const inPlace = describePlace(database, kept)
 
   await expectFailure(db, server, load, { sentBefore, reason: LOST })
-  expect(history.refusals()).toEqual([FAILED_REFUSAL])
+  expect(history.failures()).toEqual([FAILED_REFUSAL])
   // The server has neither made a new file nor written to the one in its place.
   expect(describePlace(database, kept)).toBe(inPlace)
   history.check(kept)

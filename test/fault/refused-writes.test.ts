@@ -131,9 +131,12 @@ async function startRound(random: Random, disk?: ReturnType<typeof mountDisk>, f
   }
 }
 
+const refusalsWith = (error: typeof FULL | undefined, history: History) =>
+  error === BUSY ? history.refusals() : history.failures()
+
 /** Waits, under load, until writes and readiness are refused while lists go on. */
 async function untilRefusing({ server, history, lists }: DiskRound, error = FULL): Promise<void> {
-  await until('a write is refused', () => history.refusals().length > 0)
+  await until('a write is refused', () => refusalsWith(error, history).length > 0)
   let ready = await server.request('GET', '/readyz')
   await until('the server is not ready', async () => {
     if (ready.status === 200) ready = await server.request('GET', '/readyz')
@@ -171,7 +174,7 @@ async function refuseForAWhile(
   const refusing = await begin(round, random)
   await until('writes are refused again', () => history.counts().refused > refused)
   expect(await lists.stop()).toEqual([200])
-  expect(history.refusals()).toEqual([error === BUSY ? BUSY_REFUSAL : FULL_REFUSAL])
+  expect(refusalsWith(error, history)).toEqual([error === BUSY ? BUSY_REFUSAL : FULL_REFUSAL])
   const signal = disk !== undefined && random(2) === 0 ? 'SIGTERM' : 'SIGKILL'
   server.signal(signal)
   expect(await server.ended()).toBe(signal === 'SIGTERM' ? 0 : KILLED)
@@ -196,7 +199,7 @@ async function useUpQuotaOfBtrfs(random: Random): Promise<void> {
   await server.kill()
   await load.stop()
 
-  if (exitCode === undefined) expect(history.refusals()).toEqual([FULL_REFUSAL])
+  if (exitCode === undefined) expect(history.failures()).toEqual([FULL_REFUSAL])
   else expect(exitCode).toBe(BUS_ERROR)
   await using again = await serve(round.database)
   expect((await again.request('GET', '/readyz')).status).toBe(200)
@@ -221,16 +224,16 @@ async function turnReadOnly(isQuiet: boolean, random: Random): Promise<void> {
   const turnedAt = history.now()
   disk.turnReadOnly()
   if (isQuiet) load = round.startLoad()
-  await until('a write is refused', () => history.refusals().length > 0)
+  await until('a write is refused', () => history.failures().length > 0)
   // After a failed sync the server cannot promise that nothing was stored.
-  const hasFailed = history.refusals().includes(FAILED_REFUSAL)
+  const hasFailed = history.failures().includes(FAILED_REFUSAL)
   if (!hasFailed) await untilRefusing(round)
   expect(await (hasFailed ? untilEnded(server) : server.end())).toBe(3)
   // The last checkpoint fails, and the server says so. The WAL keeps its content.
   if (!hasFailed) expect(server.stderr()).toMatch(/^plantstore: The database failed, (?!.*(?:backup|remove))[^\n]*\n$/i)
 
   expect(fatalReasons(server)).toHaveLength(hasFailed ? 1 : 0)
-  expect(history.refusals().filter((refusal) => refusal !== FULL_REFUSAL)).toEqual(hasFailed ? [FAILED_REFUSAL] : [])
+  expect(history.failures().filter((refusal) => refusal !== FULL_REFUSAL)).toEqual(hasFailed ? [FAILED_REFUSAL] : [])
   await load.stop()
   round.checkCopy()
   disk.mountAgain()

@@ -60,7 +60,7 @@ test('the WAL grows while a reader holds a snapshot, with a warning for each dou
     expect(bytes).toBeWithin(LONG_WAL_BYTES * 2 ** index, LONG_WAL_BYTES * 2 ** index + KEPT_WAL_BYTES)
   }
   expect(walLines(server)).toEqual(warnings)
-  expect([await lists.stop(), history.refusals()]).toEqual([[200], []])
+  expect([await lists.stop(), history.failures()]).toEqual([[200], []])
   expect(await server.end()).toBe(0)
   db.check()
   console.log(`the WAL grew to ${longestBytes} bytes, with ${warnings.length} warnings`)

@@ -105,7 +105,7 @@ export async function expectFailure(
   const late = history.writes().slice(sentBefore)
   expect(late.length).toBeGreaterThan(0)
   expect(late.filter(({ outcome }) => outcome === 'acknowledged')).toEqual([])
-  expect(history.refusals().filter((refusal) => refusal !== FAILED_REFUSAL)).toEqual([])
+  expect(history.failures().filter((refusal) => refusal !== FAILED_REFUSAL)).toEqual([])
   expect(fatalReasons(server)).toEqual([expect.stringMatching(reason)])
   expect(server.stderr()).toBe('')
 }

@@ -73,7 +73,7 @@ async function startClients(kind: DatabaseKind, random: Random) {
     async end() {
       isStopped = true
       await Promise.all([load.stop(), listers])
-      expect([...lists, ...history.refusals()]).toEqual([200])
+      expect([...lists, ...history.failures()]).toEqual([200])
       expect(history.counts()).toMatchObject({ refused: 0, unknown: 0 })
       for (const server of servers) expect([await server.end(), server.stderr()]).toEqual([0, ''])
     },

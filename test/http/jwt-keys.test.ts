@@ -4,14 +4,9 @@ import { join } from 'node:path'
 import type { NewPlant } from '../../src/domain/plant.ts'
 import type { Store } from '../../src/domain/store.ts'
 import { providerUserName } from '../../src/domain/token.ts'
-import {
-  DOCUMENT_MAX_BYTES,
-  KEYS_MAX_AGE_MS,
-  READ_TIMEOUT_MS,
-  REFRESH_EVERY_MS,
-  REFRESH_MIN_MS,
-} from '../../src/http/jwt/keys.ts'
+import { DOCUMENT_MAX_BYTES, KEYS_MAX_AGE_MS, REFRESH_EVERY_MS, REFRESH_MIN_MS } from '../../src/http/jwt/keys.ts'
 import { VERIFIED_FOR_MS } from '../../src/http/jwt/provider.ts'
+import { HTTP_DEADLINES } from '../../src/http/options.ts'
 import { rejectionOf } from '../store/rejection.ts'
 import { makeFolder } from '../support/folder.ts'
 import { AUDIENCE, makeKey, startIssuer } from '../support/issuer.ts'
@@ -21,6 +16,10 @@ import { until } from '../support/until.ts'
 import { startService } from './support/service.ts'
 import { IN_PROCESS, type ServiceOptions } from './support/transports.ts'
 
+const TIMED_OUT = /timed? ?out/i
+/** Others are not about the deadline. */
+const deadlinesFor = (reason: RegExp) => (reason === TIMED_OUT ? { deadlines: HTTP_DEADLINES } : {})
+
 type Issuer = Awaited<ReturnType<typeof startIssuer>>
 
 describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport) => {
@@ -28,7 +27,7 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
   async function startAt({ issuer }: Pick<Issuer, 'issuer'>, options: Partial<ServiceOptions> = {}) {
     let passedMs = 0
     const startMs = Date.now()
-    const app = { nowMs: () => startMs + passedMs, monotonicMs: () => passedMs }
+    const app = { nowMs: () => startMs + passedMs, monotonicMs: () => passedMs, ...options.app }
     const jwt = { issuer, audience: AUDIENCE, ...options.jwt }
     const service = await startService(transport, { ...options, jwt, app })
     return {
@@ -165,12 +164,12 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     ['keys without any', keysOf('{}'), /malformed/],
     ['keys of 10 MB', keysOf(space(10_000_000)), /more than 262144 bytes/],
     ['keys without an end', keysOf(endless(space(DOCUMENT_MAX_BYTES / 4), 0)), /more than 262144 bytes/],
-    ['slow keys', keysOf(endless(space(1), 100)), /timed? ?out/i],
+    ['slow keys', keysOf(endless(space(1), 100)), TIMED_OUT],
     ['compressed keys', keysOf(Bun.gzipSync(space(10_000_000)), { headers: { 'content-encoding': 'gzip' } }), /JSON/],
   ])('are not taken from %s', async (_, documents, reason) => {
     await using issuer = await startIssuer()
     for (const [path, answer] of Object.entries(documents(issuer))) issuer.state.answers.set(path, answer)
-    await using service = await startAt(issuer)
+    await using service = await startAt(issuer, { app: deadlinesFor(reason) })
 
     expect([await service.code(await issuer.token()), await service.code()]).toEqual([50303, 200])
     expect(service.warnings()).toEqual([expect.stringMatching(reason)])
@@ -180,7 +179,7 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
   const padded = (bytes: number, keys: readonly object[] = []) => JSON.stringify({ keys }).padEnd(bytes)
 
   test.concurrent.each([
-    ['that nobody writes', (path: string) => void Bun.spawnSync(['mkfifo', path]), /timed? ?out/i],
+    ['that nobody writes', (path: string) => void Bun.spawnSync(['mkfifo', path]), TIMED_OUT],
     [
       'of 256 KiB and a byte',
       (path: string) => writeFileSync(path, padded(DOCUMENT_MAX_BYTES + 1)),
@@ -194,11 +193,12 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
       using folder = makeFolder()
       const keyFile = join(folder.path, 'jwks.json')
       make(keyFile)
-      await using service = await startAt(issuer, { jwt: { ...issuer, audience: AUDIENCE, keyFile } })
+      const jwt = { ...issuer, audience: AUDIENCE, keyFile }
+      await using service = await startAt(issuer, { jwt, app: deadlinesFor(reason) })
       const startMs = performance.now()
 
       expect([await service.code(await issuer.token()), await service.code()]).toEqual([50303, 200])
-      expect(performance.now() - startMs).toBeLessThan(READ_TIMEOUT_MS + SLACK_MS)
+      expect(performance.now() - startMs).toBeLessThan(HTTP_DEADLINES.keysMs + SLACK_MS)
       service.pass(REFRESH_MIN_MS)
       expect(await service.code(await issuer.token())).toBe(50303)
       expect(service.warnings()).toEqual(Array(2).fill(expect.stringMatching(reason)))

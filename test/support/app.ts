@@ -1,8 +1,9 @@
-import type { AppOptions } from '../../src/http/options.ts'
+import { type AppOptions, HTTP_DEADLINES } from '../../src/http/options.ts'
 import type { ListenOptions } from '../../src/http/server.ts'
 import { createLogger } from '../../src/log.ts'
+import { stretched } from './slack.ts'
 
-/** The options of the app with the defaults of `serve`, but that it logs nothing; and what a test wants otherwise. */
+/** The options of the app with the defaults of `serve`, but that it logs nothing and is patient; and what a test wants otherwise. */
 export const appOptions = (overrides: Pick<AppOptions, 'store'> & Partial<AppOptions>): AppOptions => ({
   recordUse: () => {},
   log: createLogger('error', { write: () => {} }),
@@ -19,6 +20,7 @@ export const appOptions = (overrides: Pick<AppOptions, 'store'> & Partial<AppOpt
   docs: true,
   nowMs: Date.now,
   monotonicMs: () => performance.now(),
+  deadlines: stretched(HTTP_DEADLINES),
   ...overrides,
 })
 

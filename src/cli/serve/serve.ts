@@ -134,7 +134,7 @@ async function serveMetrics(address: Address, sources: MetricSources, { log, thr
     const response = await answer(request)
     if (!announcesBody(request)) return response
     // Nothing drains this listener: it answers until it is disposed of.
-    return answerBehindBody(request, response, METRICS_IDLE_TIMEOUT_MS, new AbortController().signal)
+    return answerBehindBody(request, response, METRICS_IDLE_TIMEOUT_MS, new AbortController())
   }
   const server = await listen(address, handle, {
     idleTimeoutMs: METRICS_IDLE_TIMEOUT_MS,

@@ -2,7 +2,7 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
 import { isSafeAddress } from '../../domain/address.ts'
 import { AppError } from '../../domain/error.ts'
-import type { AppOptions } from '../options.ts'
+import { type AppOptions, HTTP_DEADLINES } from '../options.ts'
 
 /** Signatures by private keys alone: no verifying key can sign (RFC 8725 §3.1). The last two mean the same (RFC 9864 §2.2). */
 export const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
@@ -13,9 +13,11 @@ export const REFRESH_MIN_MS = 10_000
 const LOOK_EVERY_MS = 1000
 /** How long known keys are used while none can be read. */
 export const KEYS_MAX_AGE_MS = 24 * 3_600_000
-/** How long reading the keys may take, and how long each document may be. */
-export const READ_TIMEOUT_MS = 5000
+/** How long each document may be. */
 export const DOCUMENT_MAX_BYTES = 256 * 1024
+
+/** What reading the keys needs of the service. */
+export type KeyServices = Pick<AppOptions, 'log' | 'monotonicMs' | 'statistics' | 'deadlines'>
 
 /**
  * The keys that `load` reads at once, and again before they are old. Rejects with `store_busy` while no keys are known, and
@@ -23,7 +25,7 @@ export const DOCUMENT_MAX_BYTES = 256 * 1024
  */
 export function watchKeys(
   load: (signal: AbortSignal) => Promise<unknown>,
-  { log, monotonicMs, statistics }: Pick<AppOptions, 'log' | 'monotonicMs' | 'statistics'>,
+  { log, monotonicMs, statistics, deadlines = HTTP_DEADLINES }: KeyServices,
 ): JWTVerifyGetKey {
   let known: JWTVerifyGetKey | undefined
   let [readAtMs, triedAtMs] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]
@@ -33,7 +35,7 @@ export function watchKeys(
 
   const read = async (): Promise<void> => {
     triedAtMs = monotonicMs()
-    const signal = AbortSignal.timeout(READ_TIMEOUT_MS)
+    const signal = AbortSignal.timeout(deadlines.keysMs)
     const late = new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
     // A file may never answer. It is not opened again meanwhile.
     loading ??= load(signal).finally(() => {

@@ -3,7 +3,7 @@ import { type JWTPayload, jwtVerify } from 'jose'
 import { AppError } from '../../domain/error.ts'
 import { providerUserName, type Scope } from '../../domain/token.ts'
 import type { AppOptions, IdentityProvider } from '../options.ts'
-import { ALGORITHMS, fetchKeys, readKeyFile, watchKeys } from './keys.ts'
+import { ALGORITHMS, fetchKeys, type KeyServices, readKeyFile, watchKeys } from './keys.ts'
 
 export const JWT_MAX_LENGTH = 8192
 /** Clocks may differ by so much. */
@@ -26,7 +26,7 @@ export interface ProviderPolicy extends Pick<IdentityProvider, 'issuer'> {
 /** Accepts the JWTs of an issuer. At level `debug` the log tells why one was refused. */
 export function identityProvider(
   { issuer, audience, keyFile, defaultScope }: ProviderPolicy,
-  services: Pick<AppOptions, 'log' | 'statistics' | 'nowMs' | 'monotonicMs'>,
+  services: KeyServices & Pick<AppOptions, 'nowMs'>,
 ): IdentityProvider {
   const load = (signal: AbortSignal) => (keyFile === undefined ? fetchKeys(issuer, signal) : readKeyFile(keyFile))
   const keys = watchKeys(load, services)

@@ -1,7 +1,7 @@
 import type { Store } from '../../../src/domain/store.ts'
 import { createApp } from '../../../src/http/app.ts'
 import { identityProvider, type ProviderPolicy } from '../../../src/http/jwt/provider.ts'
-import type { AppOptions } from '../../../src/http/options.ts'
+import { type AppOptions, HTTP_DEADLINES } from '../../../src/http/options.ts'
 import { listen } from '../../../src/http/server.ts'
 import { readCertificate, readTls } from '../../../src/http/tls.ts'
 import { createLogger } from '../../../src/log.ts'
@@ -76,7 +76,8 @@ async function withoutBody({ status, headers, body }: Response): Promise<Respons
 const overTcp: Transport = {
   name: 'over TCP',
   async start(store, _database, options) {
-    const { app, logs } = assemble(store, options)
+    // As the executable has them.
+    const { app, logs } = assemble(store, { ...options, app: { deadlines: HTTP_DEADLINES, ...options.app } })
     const tls = options.tls && readTls(options.tls.certPath, options.tls.keyPath)
     const { socketPath, idleTimeout: idleTimeoutMs = LISTEN_OPTIONS.idleTimeoutMs } = options
     const at = socketPath === undefined ? { host: '127.0.0.1', port: 0 } : { socketPath }
