@@ -5,13 +5,11 @@ import { Glob } from 'bun'
 import { MOUNTS } from '../support/disk.ts'
 import { COMMAND, COMPILED, EXECUTABLE, runPlantstore } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { withoutProgress } from '../support/progress.ts'
 import { program, type Requirement } from '../support/requirement.ts'
 import { MAY_CHANGE_USER } from '../support/restricted.ts'
 import { STRACE } from '../support/strace.ts'
 import { filled, isAsPrinted, testTranscripts } from '../support/transcript.ts'
-
-/** A slow machine prints such lines, too. */
-const PROGRESS = /^(?:\d+ %: )?\d+ (?:of \d+ )?plants? (?:checked|copied|exported|imported)\n/gm
 
 /** What steps need that hold these words. */
 const NEEDS: readonly (readonly [word: RegExp, requirement: Requirement])[] = [
@@ -66,7 +64,7 @@ async function makeStage() {
       const script = filled(asked, known).replace(/^(?:\$ |> ?)/gm, '')
       const options = { command: ['sh'], cwd: folder, env }
       const { stdout, stderr, exitCode } = await runPlantstore(['-c', `. '${functions}'\n${script}`], options)
-      const told = stderr.replace(PROGRESS, '').replace(/^/gm, '! ').replace(/! $/, '')
+      const told = withoutProgress(stderr).replace(/^/gm, '! ').replace(/! $/, '')
       return told + stdout + (exitCode === 0 ? '' : `[${exitCode}]\n`)
     },
     async [Symbol.asyncDispose]() {

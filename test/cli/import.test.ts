@@ -9,6 +9,7 @@ import { queryAll, runSql } from '../store/sqlite/files.ts'
 import { inBackground } from '../support/background.ts'
 import { makeIo } from '../support/io.ts'
 import { addPlants } from '../support/many-plants.ts'
+import { withoutProgress } from '../support/progress.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { makeDatabase } from './support/database.ts'
 
@@ -32,9 +33,8 @@ const HAD = [
 ]
 
 const lineOf = (plant: object): string => `${JSON.stringify(plant)}\n`
-/** The lines of stderr, without the progress on a slow machine. */
-const saidBy = ({ stderr }: { readonly stderr: string }): string[] =>
-  stderr.split('\n').filter((line) => !/^(?:(?:\d+ %: )?[\d of]+ plants? (?:checked|imported)|)$/.test(line))
+/** The lines of stderr, without the progress. */
+const saidBy = ({ stderr }: { readonly stderr: string }): string[] => withoutProgress(stderr).trim().split('\n')
 
 describe.concurrent('import', () => {
   describe('during which somebody creates one of its plants', () => {

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { runProgram, startProgram } from './program.ts'
+import { withoutProgress } from './progress.ts'
 import type { Requirement } from './requirement.ts'
 import { until } from './until.ts'
 
@@ -32,16 +33,17 @@ interface SpawnOptions {
 /** The program under test has the `PATH` of the tests, and nothing else of their environment. */
 const cleanEnvironment = (env: SpawnOptions['env']) => ({ PATH: process.env.PATH ?? '', HOME: '/nonexistent', ...env })
 
-/** Runs a command to its end. */
-export function runPlantstore(
+/** Runs a command to its end. Leaves out its progress. */
+export async function runPlantstore(
   args: readonly string[],
   { env, cwd, stdin, under = [], command = COMMAND }: SpawnOptions = {},
 ) {
-  return runProgram([...under, ...command, ...args], {
+  const answer = await runProgram([...under, ...command, ...args], {
     env: cleanEnvironment(env),
     ...(cwd !== undefined && { cwd }),
     ...(stdin !== undefined && { stdin }),
   })
+  return { ...answer, stderr: withoutProgress(answer.stderr) }
 }
 
 /** The token and the body of a request. An object is sent as JSON. */

@@ -11,6 +11,19 @@ wait_until() {
   done
 }
 
+# healthcheck OPTIONS: `plantstore healthcheck`, again if a busy machine lets it take longer than it waits for an answer.
+healthcheck() {
+  wait_until checks_in_time "$@"
+  cat "$STATE/check"
+  cat "$STATE/check-told" >&2
+  return "$(cat "$STATE/check-code")"
+}
+checks_in_time() {
+  plantstore healthcheck "$@" >"$STATE/check" 2>"$STATE/check-told"
+  echo $? >"$STATE/check-code"
+  ! grep -qE 'took too long|ECONNRESET' "$STATE/check-told"
+}
+
 # serve OPTIONS: starts a server on plantstore.db and waits until it listens. If it cannot, prints what it says and exits as it does.
 # The server before it is killed.
 serve() {
