@@ -6,8 +6,8 @@ wait_until() {
   looks=0
   until "$@" >/dev/null 2>&1; do
     looks=$((looks + 1))
-    [ $looks -lt 6000 ] || { echo "it never came about: $*"; return 1; }
-    sleep 0.02
+    [ $looks -lt 1200 ] || { echo "it never came about: $*"; return 1; }
+    sleep 0.1
   done
 }
 
