@@ -79,7 +79,7 @@ function testsByMap() {
   const executable = new Set(checkedTests().flatMap(({ file, isOfExecutable }) => (isOfExecutable ? [file] : [])))
   return (file: string, at: number): readonly Finder[] => {
     const tests = testsOf(map, file, at).map((test) => ({
-      command: ['bun', 'test', '--timeout', '120000', test],
+      command: ['bun', 'test', '--bail', '--timeout', '120000', test],
       limitMs: (map.seconds[test] ?? 0) * 1000 * SLOWER_MAX + SLACK_MS,
       isOfExecutable: executable.has(test),
     }))
@@ -130,9 +130,10 @@ async function tryOut(file: string, mutation: Mutation): Promise<string | undefi
       const failure = await find(finder, 'with')
       if (failure === undefined) continue
       if (positionals.length > 0) return failure
-      const again = await find(finder, 'with')
+      const one = failedTest(finder, failure)
+      const again = await find(one, 'with')
       writeFileSync(path, source)
-      const without = await find(finder, 'without')
+      const without = await find(one, 'without')
       if (again !== undefined && without === undefined) return `${finder.command.at(-1)}: ${failure}`
       console.log(`  ${finder.command.at(-1)} fails now and then: ${failure}`)
       await change()
@@ -141,6 +142,13 @@ async function tryOut(file: string, mutation: Mutation): Promise<string | undefi
   } finally {
     writeFileSync(path, source)
   }
+}
+
+/** The test of a finder that has failed, or all of it if that was no test. */
+function failedTest(finder: Finder, failure: string): Finder {
+  const title = failure.split(' > ').at(-1)
+  const isTest = finder.command.at(-1)?.endsWith('.test.ts') && title !== undefined && title !== failure
+  return isTest ? { ...finder, command: [...finder.command, '--test-name-pattern', RegExp.escape(title)] } : finder
 }
 
 /** Runs a command in the copy until it or its time ends, and ends all that it has left. `finder` is what failed first. */
