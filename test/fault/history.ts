@@ -116,7 +116,7 @@ export function startHistory(firstId = 1, makePlant = plantOf) {
     errors: () => errorCount,
     /** The kinds of errors that were answered, like `503 50301, Retry-After: 1`. */
     refusals: (): string[] => [...refusals],
-    /** Those that are no fault of a server on a busy machine, where a write may wait for too long. */
+    /** The same but for `BUSY_REFUSAL`, which is right on a busy machine: there a write may wait for too long. */
     failures: (): string[] => [...refusals].filter((refusal) => refusal !== BUSY_REFUSAL),
     /**
      * Throws if the database is damaged or does not hold what it must: all that was acknowledged, nothing that was refused,
