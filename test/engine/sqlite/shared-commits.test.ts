@@ -11,11 +11,11 @@ import { makeFolder } from '../../support/folder.ts'
 import { until } from '../../support/until.ts'
 import { COUNTERS_FORMAT } from '../toy/counters.ts'
 
-const TRIES = 8
+const TRIES = 5
 /** How long a commit waits for other threads at most. */
 const WAIT_MAX_MS = 20
-/** So many writes take a few times as long. */
-const SLOW_WRITES = 30_000
+/** So many writes take many times as long. */
+const SLOW_WRITES = 60_000
 
 test('a commit has the writes of all threads that wrote in the last one, also if one looks for commits of others meanwhile', async () => {
   await using thread = await startThread()
@@ -25,10 +25,12 @@ test('a commit has the writes of all threads that wrote in the last one, also if
   await until('the second thread has written in time, again and again', async () => {
     await thread.shareSlowCommit()
     first.look()
+    // A look that comes with a group is no look of its own.
+    sleepSync(5)
     const startMs = performance.now()
     const written = [first.write(1)]
     // By now the thread that writes has taken the first group, and waits.
-    sleepSync(2)
+    sleepSync(5)
     written.push(second.write(1))
     const isInTime = performance.now() - startMs < WAIT_MAX_MS
     const answers = await Promise.all(written)
@@ -40,19 +42,24 @@ test('a commit has the writes of all threads that wrote in the last one, also if
 
 test('a commit waits 20 ms at most for a thread that has nothing more to write, and the next one not at all', async () => {
   await using thread = await startThread()
-  const [slow, waits, others]: [number[], number[], number[]] = [[], [], []]
-
-  for (let count = 0; count < TRIES; count++) {
-    slow.push(await thread.shareSlowCommit())
-    for (const each of [waits, others]) {
-      const startMs = performance.now()
-      await thread.first.write(1)
-      each.push(performance.now() - startMs)
-    }
+  const writeMs = async () => {
+    const startMs = performance.now()
+    await thread.first.write(1)
+    return performance.now() - startMs
   }
+  let hasWaited = false
+  let hasNotWaited = false
 
-  expect(Math.min(...waits)).toBeWithin(WAIT_MAX_MS, Math.min(...slow))
-  expect(Math.min(...others)).toBeLessThan(WAIT_MAX_MS)
+  // A busy machine adds to most of the times.
+  await until('one commit waits for the right time, and one not at all', async () => {
+    await thread.shareSlowCommit()
+    const waitedMs = await writeMs()
+    expect(waitedMs).toBeGreaterThanOrEqual(WAIT_MAX_MS)
+    hasWaited ||= waitedMs < 2 * WAIT_MAX_MS
+    await thread.first.write(SLOW_WRITES)
+    hasNotWaited ||= (await writeMs()) < WAIT_MAX_MS
+    return hasWaited && hasNotWaited
+  })
 })
 
 /** A thread that writes, for two threads that this one plays. */
@@ -72,16 +79,14 @@ async function startThread() {
   return {
     first,
     second,
-    /** Has both write in one slow commit, whose time in milliseconds it returns. */
+    /** Has both write in one slow commit. */
     shareSlowCommit: () =>
       until('both share a slow commit', async () => {
         // The others come while this group is written, or while the thread waits for them.
         const before = first.write(SLOW_WRITES)
         sleepSync(2)
-        const startMs = performance.now()
         const sizes = await Promise.all([second.write(1), first.write(SLOW_WRITES), before])
-        const isShared = sizes[0] === 0 && sizes[1] !== SLOW_WRITES
-        return isShared && performance.now() - startMs
+        return sizes[0] === 0 && sizes[1] !== SLOW_WRITES
       }),
     async [Symbol.asyncDispose]() {
       first.stop()
