@@ -9,6 +9,7 @@ import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { copyProject } from '../support/project-copy.ts'
+import { IS_BUSY } from '../support/slack.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
 import budget from './budget.json'
@@ -17,17 +18,16 @@ import { instrumentSource } from './instrument.ts'
 /** The fewest calls of so many requests count, because timers add to some of them; on a busy machine of more, until one is within its budget. */
 const REQUESTS = 6
 const REQUESTS_MAX = 60
+/** What a request adds that comes late, as on a busy machine all do: it looks for commits of others itself, or meets timers. */
+const LATE: Calls = { calls: 6, functions: 4, files: 1 }
 /** The server is at rest if it calls nothing for so long. */
 const REST_MS = 30
 /** More than a look for commits of other processes takes, and less than the time until the next one. */
 const CHECK_MS = 5
 const PLANTS = 100
 
-interface Calls {
-  readonly calls: number
-  readonly functions: number
-  readonly files: number
-}
+const COUNTS = ['calls', 'functions', 'files'] as const
+type Calls = Readonly<Record<(typeof COUNTS)[number], number>>
 
 using folder = makeFolder()
 const database = join(folder.path, 'plantstore.db')
@@ -92,7 +92,7 @@ async function count(
 }
 
 const isWithin = (found: Calls, allowed: Calls): boolean =>
-  found.calls <= allowed.calls && found.functions <= allowed.functions && found.files <= allowed.files
+  COUNTS.every((name) => found[name] <= allowed[name] + (IS_BUSY ? LATE[name] : 0))
 
 const tokens: string[] = []
 const reads = {
@@ -123,7 +123,7 @@ const found: Record<keyof typeof budget, Calls> = {
 for (const [name, calls] of Object.entries(found)) {
   const allowed = budget[name as keyof typeof budget]
   const isEnough = isWithin(calls, allowed)
-  const columns = (['calls', 'functions', 'files'] as const).map((each) => `${calls[each]} ${each} (${allowed[each]})`)
+  const columns = COUNTS.map((each) => `${calls[each]} ${each} (${allowed[each]})`)
   console.log(
     `${name.padEnd(18)}${columns.join(', ')}${isEnough ? '' : ': more than its budget in test/calls/budget.json'}`,
   )

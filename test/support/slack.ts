@@ -15,6 +15,9 @@ function emptyCommandMs(): number {
  */
 export const SLACK_MS = Math.max(IDLE_SLACK_MS, EMPTY_COMMANDS * Math.max(emptyCommandMs(), emptyCommandMs()))
 
+/** Whether something else takes most of this machine. */
+export const IS_BUSY = SLACK_MS > IDLE_SLACK_MS
+
 /** How much longer the deadlines of the product are in tests that are not about them. */
 const STRETCH = 20
 /** Deadlines that a busy machine keeps. */

@@ -14,8 +14,7 @@ import { COUNTERS_FORMAT } from '../toy/counters.ts'
 const TRIES = 5
 /** How long a commit waits for other threads at most. */
 const WAIT_MAX_MS = 20
-/** So many writes take many times as long. */
-const SLOW_WRITES = 60_000
+const SLOW_MS = 5 * WAIT_MAX_MS
 
 test('a commit has the writes of all threads that wrote in the last one, also if one looks for commits of others meanwhile', async () => {
   await using thread = await startThread()
@@ -28,10 +27,10 @@ test('a commit has the writes of all threads that wrote in the last one, also if
     // A look that comes with a group is no look of its own.
     sleepSync(5)
     const startMs = performance.now()
-    const written = [first.write(1)]
+    const written = [first.write()]
     // By now the thread that writes has taken the first group, and waits.
     sleepSync(5)
-    written.push(second.write(1))
+    written.push(second.write())
     const isInTime = performance.now() - startMs < WAIT_MAX_MS
     const answers = await Promise.all(written)
     return isInTime && sizes.push(answers) === TRIES
@@ -44,7 +43,7 @@ test('a commit waits 20 ms at most for a thread that has nothing more to write, 
   await using thread = await startThread()
   const writeMs = async () => {
     const startMs = performance.now()
-    await thread.first.write(1)
+    await thread.first.write()
     return performance.now() - startMs
   }
   let hasWaited = false
@@ -56,7 +55,7 @@ test('a commit waits 20 ms at most for a thread that has nothing more to write, 
     const waitedMs = await writeMs()
     expect(waitedMs).toBeGreaterThanOrEqual(WAIT_MAX_MS)
     hasWaited ||= waitedMs < 2 * WAIT_MAX_MS
-    await thread.first.write(SLOW_WRITES)
+    await thread.first.write(SLOW_MS)
     hasNotWaited ||= (await writeMs()) < WAIT_MAX_MS
     return hasWaited && hasNotWaited
   })
@@ -83,10 +82,10 @@ async function startThread() {
     shareSlowCommit: () =>
       until('both share a slow commit', async () => {
         // The others come while this group is written, or while the thread waits for them.
-        const before = first.write(SLOW_WRITES)
+        const before = first.write(SLOW_MS)
         sleepSync(2)
-        const sizes = await Promise.all([second.write(1), first.write(SLOW_WRITES), before])
-        return sizes[0] === 0 && sizes[1] !== SLOW_WRITES
+        const sizes = await Promise.all([second.write(), first.write(SLOW_MS), before])
+        return sizes[0] !== 1 && sizes[1] !== 1
       }),
     async [Symbol.asyncDispose]() {
       first.stop()
@@ -110,10 +109,10 @@ function play(open: Opened) {
     stop,
     answer,
     look: () => send({ checkOthersAtMs: 1 }),
-    /** Asks for so many writes. Resolves to the number of writes that a commit had, or to 0 if another thread was told. */
-    async write(count: number): Promise<number> {
+    /** Asks for a write that takes so long. Resolves to the number of writes of its commit, or to 0 if another thread was told. */
+    async write(pauseMs = 0): Promise<number> {
       const answered = answer()
-      send({ group: new Array(count).fill(['raise', 1]), nowMs: 1 })
+      send({ group: [['pause', 1, pauseMs]], nowMs: 1 })
       return ((await answered) as CommittedGroup).writes
     },
   }

@@ -1,3 +1,4 @@
+import { sleepSync } from 'bun'
 import { rowsOf } from '../../../src/engine/sqlite/driver.ts'
 import type { Format } from '../../../src/engine/sqlite/format.ts'
 import type { Program } from '../../../src/engine/sqlite/program.ts'
@@ -8,7 +9,14 @@ const RAISE = 'insert into counters values (?1, 1) on conflict do update set cou
 export const COUNTERS: Program = {
   open(writer) {
     const raise = writer.prepare<unknown, [number]>(RAISE)
-    return { writes: { raise: (owner: number) => Number(raise.values(owner)[0]?.[0]) }, forget() {} }
+    return {
+      writes: {
+        raise: (owner: number) => Number(raise.values(owner)[0]?.[0]),
+        /** Makes its commit take longer. */
+        pause: (_owner: number, ms: number) => sleepSync(ms),
+      },
+      forget() {},
+    }
   },
   invalidates: ([, owner]) => ({ owner: Number(owner), lowestId: undefined }),
   isSmall: () => true,
