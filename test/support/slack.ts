@@ -1,7 +1,7 @@
 /** The slack of an idle machine. Two cores with four busy loops, which give a process a third of its time, need no more. */
 const IDLE_SLACK_MS = 5000
 /** So many times the time of a command that does nothing. It is one of the runtime: a slow server gives itself no slack. */
-const EMPTY_COMMANDS = 100
+const EMPTY_COMMANDS = 200
 
 function emptyCommandMs(): number {
   const startMs = performance.now()
@@ -13,10 +13,10 @@ function emptyCommandMs(): number {
  * The time that this machine, as busy as it is now, may add to a promised deadline. On an idle one it is far below the limits that
  * a missed promise would run into: timeouts of 10 seconds and more, or none.
  */
-export const SLACK_MS = Math.max(IDLE_SLACK_MS, EMPTY_COMMANDS * Math.max(emptyCommandMs(), emptyCommandMs()))
+export const SLACK_MS = Math.max(IDLE_SLACK_MS, EMPTY_COMMANDS * Math.max(...Array.from({ length: 3 }, emptyCommandMs)))
 
 /** Whether something else takes most of this machine. */
-export const IS_BUSY = SLACK_MS > IDLE_SLACK_MS
+export const IS_BUSY = SLACK_MS > 2 * IDLE_SLACK_MS
 
 /** How much longer the deadlines of the product are in tests that are not about them. */
 const STRETCH = 20
