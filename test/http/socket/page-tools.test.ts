@@ -24,6 +24,8 @@ describe('tools of the page', () => {
     const later = (id: number) =>
       until('the next id is suggested', async () => (await ui.field('Id').inputValue()) === `${id}`)
 
+    // A reload before the browser has the token would ask for it again.
+    await ui.see('You have no plants yet.')
     await suggests()
     for (const id of [-5, 0, 3, '9007199254740993', '9223372036854775806', largest]) {
       await create(id)
