@@ -71,7 +71,8 @@ export const PROXIES = [
     command: 'apache2 -D FOREGROUND -f FOLDER/apache.conf',
     servers: 1,
     drainWait: '1s',
-    down: ['2 502', '2 503'],
+    // 500 is what Apache makes of a connection that is reset just when it was opened.
+    down: ['2 500', '2 502', '2 503'],
   },
 ]
 
