@@ -1,7 +1,7 @@
 /** The slack of an idle machine. Two cores with four busy loops, which give a process a third of its time, need no more. */
 const IDLE_SLACK_MS = 5000
 /** So many times the time of a command that does nothing. It is one of the runtime: a slow server gives itself no slack. */
-const EMPTY_COMMANDS = 200
+const EMPTY_COMMANDS = 100
 
 function emptyCommandMs(): number {
   const startMs = performance.now()
@@ -16,7 +16,7 @@ function emptyCommandMs(): number {
 export const SLACK_MS = Math.max(IDLE_SLACK_MS, EMPTY_COMMANDS * Math.max(...Array.from({ length: 3 }, emptyCommandMs)))
 
 /** Whether something else takes most of this machine. */
-export const IS_BUSY = SLACK_MS > 2 * IDLE_SLACK_MS
+export const IS_BUSY = SLACK_MS > IDLE_SLACK_MS
 
 /** How much longer the deadlines of the product are in tests that are not about them. */
 const STRETCH = 20
