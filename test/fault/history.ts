@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import type { Random } from '../support/random.ts'
-import { IS_BUSY } from '../support/slack.ts'
+import { isBusy } from '../support/slack.ts'
 
 /**
  * What a client knows of a write: it was answered with success, it was refused and changed nothing, or neither, because the
@@ -118,7 +118,7 @@ export function startHistory(firstId = 1, makePlant = plantOf) {
     /** The kinds of errors that were answered, like `503 50301, Retry-After: 1`. */
     refusals: (): string[] => [...refusals],
     /** The same, on a busy machine without `BUSY_REFUSAL`: there a write may wait for too long. */
-    failures: (): string[] => [...refusals].filter((refusal) => !IS_BUSY || refusal !== BUSY_REFUSAL),
+    failures: (): string[] => [...refusals].filter((refusal) => refusal !== BUSY_REFUSAL || !isBusy()),
     /**
      * Throws if the database is damaged or does not hold what it must: all that was acknowledged, nothing that was refused,
      * and each write of unknown outcome whole or not at all. Plants with ids below `firstId` are not looked at.

@@ -6,7 +6,7 @@ import { formatRequest } from '../support/paced-requests.ts'
 import { countDescriptors, countOpen, descriptorsMax, PROCESS_TOOLS, peakMib, residentMib } from '../support/process.ts'
 import { type Connection, openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
-import { IS_BUSY, SLACK_MS } from '../support/slack.ts'
+import { isBusy, SLACK_MS } from '../support/slack.ts'
 import { until } from '../support/until.ts'
 import { readSlowly } from './clients.ts'
 import { compareP99, type OthersService, serveOthers, untilAtRest } from './other-clients.ts'
@@ -235,7 +235,7 @@ describe.skipIf(lacks(PROCESS_TOOLS))('bodies of 100 MiB', () => {
       await connection.send(formatRequest('POST', '/plants', token, undefined, lines))
       for (let parts = 0; parts < PARTS; parts++) await connection.send(part)
       const { status, headers } = await connection.request(last)
-      const isLate = IS_BUSY && headers.get('connection') === 'close'
+      const isLate = headers.get('connection') === 'close' && isBusy()
       return !isLate && [status, await service.create(connection)]
     }
     const refuseAll = (token: string) =>

@@ -15,8 +15,24 @@ function emptyCommandMs(): number {
  */
 export const SLACK_MS = Math.max(IDLE_SLACK_MS, EMPTY_COMMANDS * Math.max(...Array.from({ length: 3 }, emptyCommandMs)))
 
-/** Whether something else takes most of this machine. */
-export const IS_BUSY = SLACK_MS > IDLE_SLACK_MS
+/** A busy machine gives a process less than this share of a processor. The look takes so long. */
+const BUSY_SHARE = 1 / 8
+const LOOK_MS = 300
+let wasBusy = false
+
+/** Whether others take most of this machine. Once they do, it is not asked again. */
+export function isBusy(): boolean {
+  wasBusy ||= shareOfProcessor() < BUSY_SHARE
+  return wasBusy
+}
+
+function shareOfProcessor(): number {
+  const startMs = performance.now()
+  const before = process.cpuUsage()
+  while (performance.now() < startMs + LOOK_MS);
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1000 / LOOK_MS
+}
 
 /** How much longer the deadlines of the product are in tests that are not about them. */
 const STRETCH = 20

@@ -11,6 +11,15 @@ wait_until() {
   done
 }
 
+# kill_when SIGNAL PID COMMAND: lets a process run for 50 ms at a time, and sends it a signal once COMMAND succeeds while it stands still.
+kill_when() {
+  signal=$1 process=$2
+  shift 2
+  wait_until stands_still_and "$@"
+  kill -s "$signal" "$process" && { [ "$signal" = KILL ] || kill -s CONT "$process"; }
+}
+stands_still_and() { kill -s CONT "$process" && sleep 0.05 && kill -s STOP "$process" && "$@"; }
+
 # healthcheck OPTIONS: `plantstore healthcheck`, again if a busy machine lets it take longer than it waits for an answer.
 healthcheck() {
   wait_until checks_in_time "$@"

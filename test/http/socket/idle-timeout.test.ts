@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { LOCK_MAX_WAIT_MS } from '../../../src/engine/group-queue.ts'
-import { IS_BUSY, SLACK_MS } from '../../support/slack.ts'
+import { isBusy, SLACK_MS } from '../../support/slack.ts'
 import { addLongPlants, LONG_PLANTS, requestAndWait, sendHalf } from '../../support/slow.ts'
 import { until } from '../../support/until.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -36,7 +36,7 @@ async function outlast({ port }: Service, bytes: string, drop?: string) {
 const outlastSteadily = (service: Service, bytes: string, drop: string) =>
   until('the client sends steadily', async () => {
     const outlasted = await outlast(service, bytes, drop)
-    return (!IS_BUSY || outlasted.answer === '') && outlasted
+    return (outlasted.answer === '' || !isBusy()) && outlasted
   })
 
 describe.concurrent.each(SOCKET_TRANSPORTS)('the idle timeout, $name', (transport) => {
