@@ -200,7 +200,7 @@ describe('the way to the page', () => {
     const before = await personal()
     // Not even if the page cannot be loaded again.
     await page.context().setOffline(true)
-    const failed = page.waitForEvent('requestfailed')
+    const failed = page.waitForEvent('framenavigated', (frame) => frame.url().startsWith('chrome-error:'))
     await ui.click('Sign out')
     await failed
     const left = await personal()
