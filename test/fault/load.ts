@@ -20,6 +20,8 @@ export interface LoadOptions {
   readonly changesPercent?: number
   /** How long a connection waits after a 503, like a client that heeds `Retry-After`; by default not at all. */
   readonly pauseMs?: number
+  /** How long a connection waits after each answer, like a person who thinks; by default not at all. */
+  readonly thinkMs?: number
   /** Is called with each answer once it is whole. */
   readonly onAnswer?: (answer: Answer, write: Write) => void
 }
@@ -29,7 +31,7 @@ export interface LoadOptions {
  * next write after the last answer, and ends when it is cut or refused.
  */
 export function startLoad(options: Client & LoadOptions & { readonly random: Random }) {
-  const { history, random, connections = CONNECTIONS, changesPercent = 40, pauseMs, onAnswer } = options
+  const { history, random, connections = CONNECTIONS, changesPercent = 40, pauseMs, thinkMs = 0, onAnswer } = options
   let isStopped = false
   let successes = 0
   let answers = 0
@@ -47,6 +49,7 @@ export function startLoad(options: Client & LoadOptions & { readonly random: Ran
       answers++
       onAnswer?.(answer, write)
       if (pauseMs !== undefined && answer.status >= 500) await Bun.sleep(pauseMs)
+      if (thinkMs > 0) await Bun.sleep(thinkMs)
     }
   }
   const workers = Array.from({ length: connections }, () => work().finally(() => running--))

@@ -20,8 +20,9 @@ const GROWTH_MAX_MIB = 40
 /** Not like a token, and so long that its log line is almost 2 KiB, the limit of a line. */
 const LONG_PATH = `/${'x-'.repeat(900)}`
 const AT_ONCE = 16
-/** Few in the short form, so that most of the work is the log. */
+/** Few in the short form, which pause, so that most of the work is the log. */
 const CONNECTIONS = rounds(4, 64)
+const THINK_MS = rounds(5, 0)
 /** Successes that show that writes go on. */
 const ENOUGH = 500
 /** --drain, the time for the last lines, and the machine's own delays. */
@@ -41,7 +42,7 @@ async function serveUnderLoad(reader: string) {
     under: ['sh', '-c', withReader(reader), 'sh'],
     cwd: db.folder,
   })
-  const load = db.startLoad(server, { connections: CONNECTIONS })
+  const load = db.startLoad(server, { connections: CONNECTIONS, thinkMs: THINK_MS })
   const readerPid = Number(/^reader (\d+)$/m.exec(server.stdout())?.[1])
   return {
     ...server,

@@ -26,6 +26,8 @@ const KINDS = [
 const CONNECTIONS = 4
 /** Answers that show that the clients go on. */
 const ENOUGH = 50
+/** How long a client waits after each answer, so that many go on for seconds without filling the processor. */
+const THINK_MS = 10
 /** Rotations, kills and blocks of a round, one after the other. */
 const STEPS = rounds(1, 10)
 /** A command that is killed at a random moment may have ended before. */
@@ -44,7 +46,7 @@ async function startClients(kind: DatabaseKind, random: Random) {
   const servers = [await serve(place.database, QUIET), await serve(place.database, QUIET)]
   const history = startHistory()
   const load = startLoad({
-    ...{ url: servers[0]?.url ?? '', history, random, connections: CONNECTIONS },
+    ...{ url: servers[0]?.url ?? '', history, random, connections: CONNECTIONS, thinkMs: THINK_MS },
     get token() {
       return token
     },
@@ -53,7 +55,10 @@ async function startClients(kind: DatabaseKind, random: Random) {
   let isStopped = false
   const listers = inBackground(
     servers.map(async (server) => {
-      while (!isStopped) lists.add(await codeOf(server, token))
+      while (!isStopped) {
+        lists.add(await codeOf(server, token))
+        await Bun.sleep(THINK_MS)
+      }
     }),
   )
   return {
@@ -210,7 +215,7 @@ describe.each(KINDS)('JWTs, on $kind.name', ({ kind, short, needs }) => {
       }
       const work = async (id: number) => {
         const operations: Operation[] = []
-        while (!isOver) {
+        for (; !isOver; await Bun.sleep(random(THINK_MS))) {
           const [name, request] = Object.entries(send)[random(3)] ?? []
           if (name === undefined || request === undefined) continue
           const startMs = performance.now()
