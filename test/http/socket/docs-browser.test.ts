@@ -18,13 +18,13 @@ const DARK = { colorScheme: 'dark', background: 'rgb(15, 15, 15)' } as const
 const DESKTOP = { viewport: { width: 1440, height: 900 } }
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }
 
-/** Screens of people; `bun run check:long docs-browser` tries all of them, and `bun run check` the first one. */
+/** Screens of people. Only `bun run check:long docs-browser` tries them: `bun run check` reads what the page consists of (pages.test.ts). */
 const SCREENS = [
   { name: 'a phone, dark', ...PHONE, ...DARK },
   { name: 'a desktop, light', ...DESKTOP, ...LIGHT },
   { name: 'a desktop, dark', ...DESKTOP, ...DARK },
   { name: 'a phone, light', ...PHONE, ...LIGHT },
-].slice(0, IS_LONG ? undefined : 1)
+]
 
 /** The button that must not cover the address. It shows if the dialog is narrower than this. */
 const TOGGLE = '.scalar-sidebar-toggle'
@@ -66,7 +66,7 @@ async function tryOut(page: Page, name: RegExp, keep: Keep, token?: string): Pro
   return status?.trim() ?? ''
 }
 
-describe.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('the page in a browser, $name', (transport) => {
+describe.skipIf(!IS_LONG || lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('the page in a browser, $name', (transport) => {
   test.each(SCREENS)(
     'shows the operations, and tries out a create and a list with a token, on $name',
     async ({ name, background, ...screen }) => {
