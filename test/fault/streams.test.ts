@@ -82,10 +82,13 @@ describe('a server under load', () => {
     await server.logMuch(BEFORE_MIB)
     const beforeMib = residentMib(server.pid)
     await server.logMuch(AFTER_MIB)
-    const growthMib = residentMib(server.pid) - beforeMib
+    // On a busy machine memory is collected late, but what is kept would stay.
+    const { grownMib } = await until('memory is as before, or almost', () => {
+      const grownMib = residentMib(server.pid) - beforeMib
+      return grownMib < GROWTH_MAX_MIB && { grownMib }
+    })
 
-    console.log(`${AFTER_MIB} MiB of lines, memory grew from ${beforeMib.toFixed()} MiB by ${growthMib.toFixed()} MiB`)
-    expect(growthMib).toBeLessThan(GROWTH_MAX_MIB)
+    console.log(`${AFTER_MIB} MiB of lines, memory grew from ${beforeMib.toFixed()} MiB by ${grownMib.toFixed()} MiB`)
     await server.endWell()
   })
 

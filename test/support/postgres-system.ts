@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { chownSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Requirement } from './requirement.ts'
@@ -43,10 +44,17 @@ export function endWithThisProcess(stop: readonly string[], folder: string): voi
   }).unref()
 }
 
-/** A port on which nobody listens now. */
+/** Ports that Linux and macOS give to nobody who asks for any, and to no client. */
+const [FIRST_PORT, PORTS] = [12_000, 20_000]
+
+/** A port at which nothing listens. No other program gets it by chance until the caller listens there. */
 export function freePort(): number {
-  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
-  const { port } = listener
-  listener.stop(true)
-  return port
+  const port = FIRST_PORT + randomInt(PORTS)
+  try {
+    Bun.listen({ hostname: '127.0.0.1', port, socket: { data() {} } }).stop(true)
+    return port
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error
+    return freePort()
+  }
 }
