@@ -22,7 +22,10 @@ export function usersContract({ test }: TestedStore): void {
   })
 
   describe('deleteUser', () => {
-    test('deletes the tokens first, then plants in batches, between which others write', async ({ store, reopen }) => {
+    test('deletes the tokens first, then plants in batches, between which others write, and what they wrote', async ({
+      store,
+      reopen,
+    }) => {
       const other = await reopen()
       const { hash, token } = await createToken(store, 'me')
       const you = await createUser(store, 'you')
@@ -31,6 +34,7 @@ export function usersContract({ test }: TestedStore): void {
       const onProgress = async (deleted: number) => {
         seen.push({ token: await other.findToken(hash), left: await plantsOf(other, 'me') })
         await other.createPlant(you, { id: BigInt(deleted), name: 'Fern' })
+        await createToken(other, 'me')
         // A request whose token was read before: the plants that it stores are deleted, too.
         for (const id of [0n, 1499n]) await other.putPlant(token.userId, { id, name: 'Ivy' })
       }
@@ -46,6 +50,7 @@ export function usersContract({ test }: TestedStore): void {
       expect(await store.listUsers()).toMatchObject([
         { name: 'you', createdAtMs: CREATED_AT_MS, plants: seen.length, tokens: 1 },
       ])
+      expect(await store.listTokens()).toMatchObject([{ userName: 'you' }])
     })
 
     test('stops between two batches by its signal, and deletes the rest when called again', async ({ store }) => {
