@@ -60,7 +60,8 @@ describe('the queue of groups', () => {
       expect(QUEUE_MAX_WRITES).toBe(16384)
       expect(queue.refusals).toEqual(['queue_full'])
       expect(queue.load().waitingWrites).toBe(max + 1)
-      const ended = queue.refuse(new AppError('store_busy'))
+      const ended = queue.refuse(new AppError('store_busy')).then(() => 'ended')
+      expect(await Promise.race([ended, nextTurn('under way')])).toBe('under way')
       held.end('done')
 
       await ended

@@ -56,6 +56,20 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
     }
   })
 
+  test.concurrent('is undone by a close, which leaves no connection, not even those that write', async () => {
+    await using database = await makeDatabase({ isEmpty: true })
+    const store = await open(database.url)
+    const user = await createUser(store, 'me')
+    await store.createPlant(user, { id: 1n, name: 'Fern' })
+    await store.deletePlant(user, 1n)
+    const others = 'select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()'
+    const countOthers = () => administer(database.url, async (sql) => (await sql.unsafe(others)).length)
+
+    expect(await countOthers()).toBeGreaterThan(2)
+    await store.close()
+    await until('there is no other connection', async () => (await countOthers()) === 0)
+  })
+
   test.concurrent('completes a migration after another process has committed its first statements only', async () => {
     const later = MIGRATIONS.slice(1).flat()
     await using database = await makeDatabase({ isEmpty: true })
