@@ -56,33 +56,23 @@ export const PAGE_TEXT_LENGTH = 256 * 1024
  */
 export type PlantCondition = 'some' | 'none' | ((stored: Plant | undefined) => boolean)
 
-/** Somebody whom an identity provider knows. `id` is that of the user when the JWT was checked, or `NOBODY`. */
-export type ProviderUser = Pick<User, 'name' | 'createdAtMs'> & { readonly id: UserId }
-
-/**
- * Whose plant a write is about: a user's, or that of somebody whose user may be missing. If there is no user with the `id` of a
- * `ProviderUser`, a write that may make the plant is one of the user with the name. It stores a missing user in the same
- * transaction, and rejects with `token_invalid` for a blocked one.
- */
-export type PlantOwner = UserId | ProviderUser
-
 /** The plants of all users, and how a cache knows whether they are still the same. */
 export interface Plants {
   /**
-   * Stores a plant. Rejects with `plant_exists` if the owner has that id, with `token_invalid` if the user is gone, and with
+   * Stores a plant. Rejects with `plant_exists` if the user has that id, with `token_invalid` if there is no such user, and with
    * `quota_exceeded` if the user has as many plants as the store allows. Processes with the same quota together never exceed it.
    */
-  createPlant(owner: PlantOwner, plant: NewPlant): Promise<void>
+  createPlant(user: UserId, plant: NewPlant): Promise<void>
   /** The user's plants of a range, as one page. The page ends early with the plant that brings its text to `PAGE_TEXT_LENGTH`. */
   listPlants(user: UserId, range: PlantRange): Promise<PlantPage>
   /** A plant of the user. Rejects with `plant_not_found`. */
   getPlant(user: UserId, id: bigint): Promise<Plant>
   /**
    * Replaces a plant as a whole, or makes it. Resolves to whether it made the plant. Rejects with `precondition_failed` if
-   * `condition` does not hold for what it would replace. A put that would make a plant stores a missing user and rejects as
-   * `createPlant` does, but never with `plant_exists`.
+   * `condition` does not hold for what it would replace. A put that would make a plant rejects as `createPlant` does, but never
+   * with `plant_exists`.
    */
-  putPlant(owner: PlantOwner, plant: NewPlant, condition?: PlantCondition): Promise<boolean>
+  putPlant(user: UserId, plant: NewPlant, condition?: PlantCondition): Promise<boolean>
   /**
    * Deletes a plant. Rejects with `plant_not_found` if the user does not have it, and with `precondition_failed` if `condition`
    * does not hold for the plant that would be deleted.
@@ -188,6 +178,8 @@ export interface Users {
   listUsers(range?: RowRange<string> & { readonly name?: string | undefined }): Promise<readonly User[]>
   /** The user with a name. */
   findUser(name: string): Promise<FoundUser | undefined>
+  /** The id of the user with a name. Stores a missing one. Rejects with `token_invalid` for a blocked one. */
+  ensureUser(name: string, createdAtMs: number): Promise<UserId>
   /**
    * Blocks a user as of a time, or unblocks the user if there is no time. A user who is blocked already keeps the earlier time.
    * Returns whether it changed something. Rejects with `user_not_found`, or with `createsUser` stores and blocks a missing user.

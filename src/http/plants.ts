@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { AppError } from '../domain/error.ts'
 import { FIELDS_IN_WORDS, ListedPlant, NewPlant, Plant, plantJson, toPlant } from '../domain/plant.ts'
 import { OTHERS_SEEN_WITHIN_MS } from '../domain/store.ts'
-import type { Caller } from '../domain/token.ts'
+import type { Caller, UserId } from '../domain/token.ts'
 import { answerTagged, CREATED, ErrorBody, respond, SUCCESS } from './answers.ts'
 import { authentication, requireWrite } from './authentication.ts'
 import { readNewPlant } from './body.ts'
@@ -17,7 +17,7 @@ import type { RequestContext } from './request-context.ts'
 
 /** The plants of the calling user. Each route checks in order: token, scope, path and query, body. Then it asks the store. */
 export const plants = (services: Services) => {
-  const { store, tokens, maxBody: maxBodyBytes, monotonicMs, nowMs } = services
+  const { store, tokens, maxBody: maxBodyBytes, monotonicMs } = services
   const list = listPlants(services)
 
   /** Creates the plant of a request, or puts it if the path has its id. */
@@ -30,13 +30,13 @@ export const plants = (services: Services) => {
     context.plantId = plant.id
     // A command that ends a token waits for so long afterwards. So only a slower body can arrive after that end.
     const isSlow = monotonicMs() - acceptedMs >= OTHERS_SEEN_WITHIN_MS
-    const { userId, userName: name, subject, scope } = isSlow ? await tokens.readAgain(request, caller) : caller
-    if (isSlow) requireWrite({ caller: { scope } })
-    // The store makes the user of a JWT with the first plant, and again after a `user delete`.
-    const owner = subject === undefined ? userId : { id: userId, name, createdAtMs: nowMs() }
-    let isMade = false
-    if (id === undefined) await store.createPlant(owner, plant)
-    else isMade = await store.putPlant(owner, plant, conditionOf(request, tagOf))
+    const current = isSlow ? await tokens.readAgain(request, caller) : caller
+    if (isSlow) requireWrite({ caller: current })
+    const isMade = await asUser(services, current, async (user) => {
+      if (id !== undefined) return store.putPlant(user, plant, conditionOf(request, tagOf))
+      await store.createPlant(user, plant)
+      return false
+    })
     return respond(plantJson(toPlant(plant)), isMade ? CREATED : SUCCESS)
   }
   return (
@@ -72,6 +72,17 @@ export const plants = (services: Services) => {
         { writes: true, parse: 'none', params: PlantPath, headers: Preconditions, ...DELETE },
       )
   )
+}
+
+/** Writes as the user of a caller. That of a JWT is made when a write misses it: at the first one, and after `user delete`. */
+async function asUser<T>({ store, nowMs }: Services, caller: Caller, write: (user: UserId) => Promise<T>): Promise<T> {
+  try {
+    return await write(caller.userId)
+  } catch (error) {
+    const isMissing = error instanceof AppError && error.kind === 'token_invalid'
+    if (!isMissing || caller.subject === undefined) throw error
+    return write(await store.ensureUser(caller.userName, nowMs()))
+  }
 }
 
 const tagOf = (plant: Plant): string => entityTagOf(plantJson(plant), Bun.SHA256)

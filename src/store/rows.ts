@@ -6,11 +6,10 @@ import {
   type NewToken,
   PAGE_TEXT_LENGTH,
   type PlantCondition,
-  type PlantOwner,
   type PlantPage,
   type TaskOptions,
 } from '../domain/store.ts'
-import { NOBODY, type Token, tokenState } from '../domain/token.ts'
+import { type Token, tokenState } from '../domain/token.ts'
 
 /** Plants of a deleted user that one transaction deletes, and the pause after it in which others can write. */
 export const DELETE_BATCH_PLANTS = 1000
@@ -71,17 +70,6 @@ export function deleteIf(
   // A plant that is not there cannot be deleted.
   return writeIf(holds, read, (expected) => deleteSame(typeof expected === 'string' ? NO_PLANT : expected))
 }
-
-/** Writes as the user with the owner's id. If that user is gone or never was, `write` gets the owner, and goes by the name. */
-export const byIdOrName =
-  <Rest extends unknown[], T>(write: (owner: PlantOwner, ...rest: Rest) => Promise<T>) =>
-  (owner: PlantOwner, ...rest: Rest): Promise<T> => {
-    if (typeof owner === 'number' || owner.id === NOBODY) return write(owner, ...rest)
-    return write(owner.id, ...rest).catch((error) => {
-      if (isOf('token_invalid', error)) return write(owner, ...rest)
-      throw error
-    })
-  }
 
 const isOf = (kind: ErrorKind, error: unknown): boolean => error instanceof AppError && error.kind === kind
 

@@ -1,6 +1,7 @@
+import { AppError } from '../../domain/error.ts'
 import type { FoundUser, NewToken, Users } from '../../domain/store.ts'
 import { PAGE_ROWS, TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../domain/store.ts'
-import type { User, UserId } from '../../domain/token.ts'
+import { NOBODY, type User, type UserId } from '../../domain/token.ts'
 import { DELETE_BATCH_PLANTS, deleteInBatches, fromRow, type Row, userNotFound } from '../rows.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { columns, type Query } from './driver.ts'
@@ -16,7 +17,7 @@ const DELETE_BATCH = `delete from plantstore.plants where user_id = $1
   and id in (select id from plantstore.plants where user_id = $1 order by id limit $2) returning id`
 
 /** Users in PostgreSQL. */
-export function users({ read, changeTokens }: Connections) {
+export function users({ read, changeTokens, deadlines }: Connections) {
   const countRows = async (table: 'plants' | 'tokens', users: readonly bigint[]) => {
     const select = `select user_id, count(*) as rows from plantstore.${table} where user_id = any($1) group by user_id`
     const counts = await read<Record<'user_id' | 'rows', bigint>>(select, columns('int8', users), READ_ALL_TIMEOUT_MS)
@@ -36,6 +37,14 @@ export function users({ read, changeTokens }: Connections) {
     },
 
     findUser: (name) => findUser(read, name),
+
+    ensureUser: (name, createdAtMs) =>
+      changeTokens(async (query) => {
+        const { users } = await insertUsers(query, [{ userName: name, createdAtMs }])
+        const user = users.get(name)
+        if (user?.blockedAtMs !== undefined) throw new AppError('token_invalid')
+        return user?.id ?? NOBODY
+      }, deadlines.repeatMs),
 
     setUserBlock: (name, blockedAtMs, createsUser = false) =>
       changeTokens(async (query, announce) => {

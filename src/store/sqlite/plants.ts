@@ -1,12 +1,11 @@
 import { AppError } from '../../domain/error.ts'
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
 import { type PlantRow, type StoredPlant, toPlant, valuesOf } from '../../domain/plant.ts'
-import { EMPTY_PAGE, type PlantOwner, type Plants } from '../../domain/store.ts'
-import { NOBODY, type UserId } from '../../domain/token.ts'
-import { byIdOrName, deleteIf, takePage, writeIf } from '../rows.ts'
+import { EMPTY_PAGE, type Plants } from '../../domain/store.ts'
+import type { UserId } from '../../domain/token.ts'
+import { deleteIf, takePage, writeIf } from '../rows.ts'
 import { FIELD_COLUMNS } from '../tables.ts'
 import type { Connections } from './connections.ts'
-import { findUser } from './lookups.ts'
 
 /** Plants in SQLite. */
 export function plants({ reader, read, write, versions }: Connections) {
@@ -17,10 +16,9 @@ export function plants({ reader, read, write, versions }: Connections) {
   const selectOne = reader.prepare<PlantRow, [UserId, bigint]>(
     `select ${FIELD_COLUMNS} from plants where user_id = ?1 and id = ?2`,
   )
-  const getPlant = (owner: PlantOwner, id: bigint) =>
+  const getPlant = (user: UserId, id: bigint) =>
     read(() => {
-      const user = typeof owner === 'number' ? owner : findUser(reader, owner.name)?.id
-      const row = selectOne.get(user ?? NOBODY, id)
+      const row = selectOne.get(user, id)
       if (row === null) throw new AppError('plant_not_found')
       return toPlant(row)
     })
@@ -28,7 +26,7 @@ export function plants({ reader, read, write, versions }: Connections) {
   return {
     getPlant,
 
-    createPlant: byIdOrName((owner, plant) => write(['createPlant', owner, `${plant.id}`, ...valuesOf(plant)])),
+    createPlant: (user, plant) => write(['createPlant', user, `${plant.id}`, ...valuesOf(plant)]),
 
     listPlants: (user, { after, limit }) =>
       read(() => {
@@ -37,13 +35,12 @@ export function plants({ reader, read, write, versions }: Connections) {
         return takePage(select.iterate(user, first, limit + 1), limit, toPlant)
       }),
 
-    putPlant: byIdOrName((owner, plant, condition) =>
+    putPlant: (user, plant, condition) =>
       writeIf(
         condition,
-        () => getPlant(owner, plant.id),
-        async (expected) => (await write(['putPlant', owner, `${plant.id}`, valuesOf(plant), expected])) === true,
+        () => getPlant(user, plant.id),
+        async (expected) => (await write(['putPlant', user, `${plant.id}`, valuesOf(plant), expected])) === true,
       ),
-    ),
 
     deletePlant: (user, id, condition) =>
       deleteIf(

@@ -19,6 +19,8 @@ export function users({ reader, read, write, emptyWal }: Connections) {
 
     findUser: (name) => read(() => findUser(reader, name)),
 
+    ensureUser: (name, createdAtMs) => write(['ensureUser', name, createdAtMs]),
+
     setUserBlock: (name, blockedAtMs, createsUser = false) =>
       write(['setUserBlock', name, blockedAtMs ?? null, createsUser]),
 

@@ -3,7 +3,6 @@ import { describe, expect, test } from 'bun:test'
 import type { AppError } from '../../../src/domain/error.ts'
 import { valuesOf } from '../../../src/domain/plant.ts'
 import { OTHERS_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
-import { NOBODY } from '../../../src/domain/token.ts'
 import { openReader } from '../../../src/engine/sqlite/driver.ts'
 import { migrate } from '../../../src/engine/sqlite/migrate.ts'
 import {
@@ -134,13 +133,12 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
     const refused = new Set<number>()
     const group = [...ids].map((id, index): Call => {
       const isThere = hasPlant(user, id)
-      const owner = random(4) === 0 ? { id: NOBODY, name: `u${user}`, createdAtMs: 0 } : user
       const kind = random(4)
       // A put with this condition is refused.
       if (kind === 0) refused.add(index)
       else changes.set(id, kind === 1 || !isThere ? name : undefined)
-      if (kind <= 1) return ['putPlant', owner, `${id}`, values, kind === 1 ? 'any' : NO_PLANT]
-      return isThere ? ['deletePlant', user, `${id}`] : ['createPlant', owner, `${id}`, ...values]
+      if (kind <= 1) return ['putPlant', user, `${id}`, values, kind === 1 ? 'any' : NO_PLANT]
+      return isThere ? ['deletePlant', user, `${id}`] : ['createPlant', user, `${id}`, ...values]
     })
     for (const [index, call] of group.entries()) {
       const [name, ...values] = call

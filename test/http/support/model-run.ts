@@ -110,7 +110,9 @@ export class ModelRun {
       case 'createFirst': {
         const { id, ...plant } = value.plant
         const user = { id: NOBODY, name: name(value.user), createdAtMs: at(value.at) }
-        const creating = store.createPlant(user, value.plant)
+        const creating = store
+          .ensureUser(user.name, user.createdAtMs)
+          .then((made) => store.createPlant(made, value.plant))
         return expectOutcome(creating, model.createFirst(user.name, user.createdAtMs, id, plant, !isElsewhere))
       }
       case 'remove': {

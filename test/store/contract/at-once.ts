@@ -65,15 +65,13 @@ export function atOnceContract({ open }: StoreUnderTest): void {
       ])
     })
 
-    test('of createPlant by name make one user, and lose no plant', async () => {
+    test('of ensureUser make one user', async () => {
       await using opened = await openTwice()
 
-      const outcomes = await outcomesOf(
-        opened.callAll((store, id) => store.createPlant(ADA, { id: BigInt(id), name: 'Fern' })),
-      )
+      const outcomes = await outcomesOf(opened.callAll((store) => store.ensureUser(ADA.name, ADA.createdAtMs)))
 
       expect(outcomes).toEqual(Array(CALLS).fill('done'))
-      expect(await opened.store.listUsers()).toMatchObject([{ name: ADA.name, plants: CALLS }])
+      expect(await opened.store.listUsers()).toMatchObject([{ name: ADA.name }])
     })
 
     test('are done in the order in which they were asked for', async () => {

@@ -16,7 +16,7 @@ export async function findOverQuota(
 ): Promise<ReadonlySet<PlantWrite>> {
   const makes = plants.filter(({ expected }) => mayMake(expected))
   const users = makes.map(({ user }) => user)
-  // A user who does not exist is not locked and has no limit here, because the create refuses such a user itself.
+  // A user who does not exist is not locked. Only a quota of 0 is one for this user, because the create refuses the others itself.
   const locked = await query<{ readonly id: bigint }>(LOCK_USERS, columns('int8', [...new Set(users)]))
   const counts = locked.map(async ({ id }): Promise<[UserId, number]> => {
     const [stored] = await query<{ readonly plants: bigint }>(COUNT_PLANTS, [id, quotaPlants])
@@ -27,7 +27,7 @@ export async function findOverQuota(
   const rows = await query<Record<'user' | 'id', bigint>>(SELECT_STORED, columns('int8', users, ids))
   const stored = new Set(rows.map(keyOf))
   const overQuota = makes.filter((plant) => {
-    const [key, room] = [keyOf(plant), rooms.get(plant.user) ?? Number.POSITIVE_INFINITY]
+    const [key, room] = [keyOf(plant), rooms.get(plant.user) ?? (quotaPlants === 0 ? 0 : Number.POSITIVE_INFINITY)]
     if (stored.has(key)) return false
     if (room <= 0) return true
     rooms.set(plant.user, room - 1)

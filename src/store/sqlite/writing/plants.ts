@@ -1,14 +1,11 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import { AppError, codeOf } from '../../../domain/error.ts'
 import { PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
-import type { PlantOwner, ProviderUser } from '../../../domain/store.ts'
-import { NOBODY, type UserId } from '../../../domain/token.ts'
+import type { UserId } from '../../../domain/token.ts'
 import { insertInto } from '../../../engine/sqlite/driver.ts'
-import { type Expected, mayMake } from '../../rows.ts'
+import type { Expected } from '../../rows.ts'
 import { PLANT_COLUMNS } from '../../tables.ts'
-import { findUser, requireUser } from '../lookups.ts'
 import type { PlantQuota } from './quota.ts'
-import { insertUser } from './users.ts'
 
 /** The values of `PLANT_COLUMNS`. */
 type PlantParameters = [user: UserId, id: bigint, ...values: PlantValues]
@@ -27,15 +24,14 @@ export function plantWrites(writer: Database, quota?: PlantQuota) {
   const replaceOne = writer.prepare<unknown, SQLQueryBindings[]>(`${REPLACE} user_id = ? and id = ?`)
   const replaceSame = writer.prepare<unknown, SQLQueryBindings[]>(`${REPLACE} ${IS_SAME}`)
 
-  const createPlant = (owner: PlantOwner, idText: string, ...values: PlantValues): void => {
-    const user = typeof owner === 'number' ? owner : makeUser(writer, owner, 'none', quota)
+  const createPlant = (user: UserId, idText: string, ...values: PlantValues): void => {
     const id = BigInt(idText)
     // If the plant exists, the insert finds it, and that is the reason to tell.
     if (quota?.isUsedUp(user) && selectId.get(user, id) === null) throw new AppError('quota_exceeded')
     try {
       if (insert.run(user, id, ...values).changes === 0) throw new AppError('plant_exists')
     } catch (error) {
-      // The user was deleted after the token was checked.
+      // There is no such user: not yet, or no more.
       if (codeOf(error) === 'SQLITE_CONSTRAINT_FOREIGNKEY') throw new AppError('token_invalid', { cause: error })
       throw error
     }
@@ -43,8 +39,7 @@ export function plantWrites(writer: Database, quota?: PlantQuota) {
   }
 
   /** Returns true if it made the plant, and nothing if it replaced one. */
-  const putPlant = (owner: PlantOwner, idText: string, values: PlantValues, expected: Expected): true | undefined => {
-    const user = typeof owner === 'number' ? owner : makeUser(writer, owner, expected, quota)
+  const putPlant = (user: UserId, idText: string, values: PlantValues, expected: Expected): true | undefined => {
     const id = BigInt(idText)
     if (expected !== 'none') {
       const [replace, same] = typeof expected === 'string' ? [replaceOne, []] : [replaceSame, expected]
@@ -66,16 +61,4 @@ export function plantWrites(writer: Database, quota?: PlantQuota) {
       quota?.record(user, -1)
     },
   }
-}
-
-/** The user with the name of an owner, who is stored if missing. */
-function makeUser(writer: Database, { name, createdAtMs }: ProviderUser, expected: Expected, quota?: PlantQuota) {
-  const user = findUser(writer, name)
-  if (user?.blockedAtMs !== undefined) throw new AppError('token_invalid')
-  if (user !== undefined) return user.id
-  // Before the user is there, so that a refusal stores nothing.
-  if (!mayMake(expected)) throw new AppError('precondition_failed')
-  if (quota?.isUsedUp(NOBODY)) throw new AppError('quota_exceeded')
-  insertUser(writer, name, createdAtMs)
-  return requireUser(writer, name)
 }

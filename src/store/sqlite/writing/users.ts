@@ -1,7 +1,8 @@
 import type { Database } from 'bun:sqlite'
+import { AppError } from '../../../domain/error.ts'
 import type { UserId } from '../../../domain/token.ts'
 import { DELETE_BATCH_PLANTS } from '../../rows.ts'
-import { requireUser } from '../lookups.ts'
+import { findUser, requireUser } from '../lookups.ts'
 import type { PlantQuota } from './quota.ts'
 
 /** The writes that block or delete a user. */
@@ -10,6 +11,13 @@ export const userWrites = (writer: Database, quota?: PlantQuota) => ({
     if (createsUser) insertUser(writer, name, blockedAtMs)
     const update = 'update users set blocked_at_ms = ?2 where id = ?1 and (blocked_at_ms is null) <> (?2 is null)'
     return writer.run(update, [requireUser(writer, name), blockedAtMs]).changes > 0
+  },
+
+  ensureUser(name: string, createdAtMs: number): UserId {
+    const user = findUser(writer, name)
+    if (user?.blockedAtMs !== undefined) throw new AppError('token_invalid')
+    if (user === undefined) insertUser(writer, name, createdAtMs)
+    return requireUser(writer, name)
   },
 
   /** Takes all access from a user who is about to be deleted. Returns the number of tokens that were deleted. */

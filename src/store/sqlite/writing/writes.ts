@@ -22,7 +22,7 @@ export const createWrites = (writer: Database, quota?: PlantQuota) => ({
 export type Writes = ReturnType<typeof createWrites>
 export type WriteName = keyof Writes
 
-/** What a write changes for readers. Writes of `plants` begin with owner and id, and change everything if the owner is no id. */
+/** What a write changes for readers. Writes of `plants` begin with user and id. */
 const CHANGES = {
   createPlant: 'plants',
   putPlant: 'plants',
@@ -31,6 +31,7 @@ const CHANGES = {
   createTokens: 'tokens',
   revokeTokens: 'tokens',
   rotateToken: 'tokens',
+  ensureUser: 'tokens',
   setUserBlock: 'tokens',
   blockForGood: 'tokens',
   touchTokens: 'nothing',
@@ -49,13 +50,13 @@ export const PLANT_STORE: Program<{ readonly quotaPlants?: number | undefined }>
     const quota = quotaPlants === undefined ? undefined : openQuota(writer, quotaPlants)
     return { writes: createWrites(writer, quota), forget: () => quota?.forget() }
   },
-  invalidates([name, owner, id]) {
+  invalidates([name, user, id]) {
     const changed = CHANGES[name as WriteName]
     if (changed === 'tokens') return 'shared'
     if (changed === 'nothing') return undefined
-    if (changed === 'everything' || typeof owner !== 'number') return 'everything'
+    if (changed === 'everything') return 'everything'
     // A put changes no list that ends before its plant, made or replaced. A delete may make such a list the last.
-    return { owner, lowestId: name === 'deletePlant' ? undefined : BigInt(`${id}`) }
+    return { owner: Number(user), lowestId: name === 'deletePlant' ? undefined : BigInt(`${id}`) }
   },
   isSmall: (call) =>
     (call[0] === 'createPlant' || call[0] === 'putPlant') && call.join('').length <= SMALL_PLANT_LENGTH,
