@@ -3,8 +3,8 @@ import { isIP, isIPv6 } from 'node:net'
 import { Option } from '@commander-js/extra-typings'
 import { type Address, isSafeAddress, type TrustedProxy } from './domain/address.ts'
 import { isPostgresUrl, looksLikeServer, parsePostgresUrl } from './domain/database-url.ts'
-import { misused } from './domain/error.ts'
 import { OTHER_NAME_RULE, PROVIDER_USER_PREFIX, USER_NAME, USER_NAME_RULE } from './domain/token.ts'
+import { misused } from './error.ts'
 
 /** The rule that a text breaks, as the end of the sentence "--option must be …". */
 class BrokenRule extends Error {}

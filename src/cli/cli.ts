@@ -3,7 +3,8 @@ import { parseArgs } from 'node:util'
 import { Command, CommanderError } from '@commander-js/extra-typings'
 import { OPTIONS } from '../config.ts'
 import { hidePasswords } from '../domain/database-url.ts'
-import { AppError, type ErrorKind } from '../domain/error.ts'
+import { AppError, type ErrorKind, type Remedy } from '../error.ts'
+import { RESTORE } from '../store/database.ts'
 import { parseOption } from '../values.ts'
 import { HOMEPAGE, VERSION } from '../version.ts'
 import { Ended, EXIT, type Io, isClosedPipe, linesOf } from './io.ts'
@@ -131,7 +132,8 @@ async function fail(io: Io, error: unknown): Promise<number> {
   }
   const [, shownBy] = SHOWN_BY.find(([words]) => words.test(io.argv.join(' '))) ?? ['', 'status']
   const outcome = error.outcomeIsUnknown ? `Whether it was done is unknown: see plantstore ${shownBy}. ` : ''
-  await io.report(line(outcome + (error.message || (STORE_MESSAGES[error.kind] ?? error.kind))))
+  const message = error.message || (STORE_MESSAGES[error.kind] ?? error.kind)
+  await io.report(line(outcome + message + (error.remedy ? REMEDIES[error.remedy] : '')))
   if (error.kind === 'misused') return EXIT.misused
   return error.kind.startsWith('store_') ? EXIT.storeUnusable : EXIT.failed
 }
@@ -150,6 +152,15 @@ function reworded(message: string, word: string): string {
 
 /** One line on stderr. Passwords in the text are hidden. */
 const line = (text: string): string => `plantstore: ${hidePasswords(text).trim()}`
+
+/** How messages end whose remedy is a command. */
+const REMEDIES: Readonly<Record<Remedy, string>> = {
+  restore: `. ${RESTORE}`,
+  check: ': run plantstore check, which lets it start again if nothing is damaged: see docs/how-to/troubleshoot.md.',
+  undo: '. Undo that, or move the database with the -wal and -shm files beside it away and run plantstore restore: see docs/how-to/backup-restore.md.',
+  'back up': ' by plantstore backup.',
+  dump: ': see docs/how-to/troubleshoot.md to dump it.',
+}
 
 /** The command that shows whether another one was done, by the first words of that one. */
 const SHOWN_BY = [

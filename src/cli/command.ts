@@ -1,8 +1,8 @@
 // Tested in test/cli/transcripts/command-line.txt.
 import type { Command, CommandUnknownOpts } from '@commander-js/extra-typings'
 import { DATABASE_SETTINGS, OPTIONS, type ValuesOf } from '../config.ts'
-import { AppError } from '../domain/error.ts'
 import { OTHERS_SEEN_WITHIN_MS, type Store } from '../domain/store.ts'
+import { AppError } from '../error.ts'
 import type { OpenOptions } from '../store/database.ts'
 import { databaseOf, openStore } from '../store/open.ts'
 import { EXIT, type Io } from './io.ts'

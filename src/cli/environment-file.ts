@@ -1,4 +1,4 @@
-import { misused } from '../domain/error.ts'
+import { misused } from '../error.ts'
 
 const BLANKS = String.raw`[ \t\r\n]+`
 /** Before version 254 of systemd a comment with a \ at its end went on in the next line, so such a comment is refused. */

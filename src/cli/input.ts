@@ -1,7 +1,7 @@
 // Tested in test/cli/transcripts/streams.txt.
 import { isUtf8 } from 'node:buffer'
 import { open } from 'node:fs/promises'
-import { AppError, misused, readFailure } from '../domain/error.ts'
+import { AppError, misused, readFailure } from '../error.ts'
 import type { Io } from './io.ts'
 
 /** The bytes of a file or of stdin. `bytes` is their number if it is known. */

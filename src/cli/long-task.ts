@@ -1,6 +1,6 @@
 // Tested in test/fault/killed-commands.test.ts.
 import { SingleBar } from 'cli-progress'
-import { AppError } from '../domain/error.ts'
+import { AppError } from '../error.ts'
 import type { CloneOptions } from '../store/database.ts'
 import { Ended, exitCodeOf, type Io, type Signal } from './io.ts'
 

@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { escapeControlsInLines } from '../controls.ts'
-import { AppError } from '../domain/error.ts'
 import { parseJson, toNewPlant } from '../domain/new-plant.ts'
 import {
   describeFields,
@@ -15,6 +14,7 @@ import {
 import { openCsv, renderCsv } from '../domain/plant-csv.ts'
 import { type CsvReader, describeFile, NO_JSON, plantLines } from '../domain/plant-file.ts'
 import { OTHER_NAME_RULE, PROVIDER_USER_PREFIX, USER_NAME, USER_NAME_RULE } from '../domain/token.ts'
+import { AppError } from '../error.ts'
 
 const LINE_FEED = 0x0a
 

@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import type { CommandUnknownOpts, Option } from '@commander-js/extra-typings'
 import { OPTIONS } from '../config.ts'
 import { isPostgresUrl } from '../domain/database-url.ts'
-import { AppError, codeOf, misused, orUndefined, readFailure } from '../domain/error.ts'
+import { AppError, codeOf, misused, orUndefined, readFailure } from '../error.ts'
 import { parseEnvironmentFile } from './environment-file.ts'
 import type { Io } from './io.ts'
 

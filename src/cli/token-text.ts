@@ -1,6 +1,6 @@
 // Tested in test/cli/transcripts/token-list.txt.
-import { misused } from '../domain/error.ts'
 import { hashToken, isTokenText, type Token } from '../domain/token.ts'
+import { misused } from '../error.ts'
 import { type Parser, parseValue } from '../values.ts'
 import { openInput, readText } from './input.ts'
 import type { Io } from './io.ts'

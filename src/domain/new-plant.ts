@@ -1,6 +1,6 @@
 // Tested in test/http/transcripts/bodies.txt.
 import { TypeCompiler } from '@sinclair/typebox/compiler'
-import { AppError } from './error.ts'
+import { AppError } from '../error.ts'
 import { INT64_RULE, parseInt64JsonNumber } from './int64.ts'
 import { isOptional, NEW_PLANT_FIELDS, NewPlant } from './plant.ts'
 

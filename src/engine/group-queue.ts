@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { EngineError, kindOf } from './errors.ts'
+import { AppError, type ErrorKind, kindOf } from '../error.ts'
 import type { EngineObserver } from './observer.ts'
 
 /**
@@ -53,7 +53,7 @@ export type GroupOutcome = 'done' | 'locked' | WriteResults
 
 /** The results of the writes of a group by their index in it. A write without one was done and returned nothing. */
 export interface WriteResults {
-  readonly refused: Iterable<readonly [index: number, kind: string, message?: string]>
+  readonly refused: Iterable<readonly [index: number, kind: ErrorKind, message?: string]>
   readonly returned?: Iterable<readonly [index: number, value: unknown]>
 }
 
@@ -125,7 +125,7 @@ export function queueGroups<Lane extends string, Content>(options: QueueOptions<
       const hasText = waitingText > 0 && waitingText + write.textLength > QUEUE_MAX_TEXT_LENGTH / threads
       if (hasText || waiting.length >= QUEUE_MAX_WRITES / threads) {
         observer?.recordRefusal('queue_full')
-        return Promise.reject(new EngineError('store_busy'))
+        return Promise.reject(new AppError('store_busy'))
       }
       const { promise, resolve, reject } = Promise.withResolvers<unknown>()
       waiting.push({ ...write, textBefore: textLength, askedAtMs: performance.now(), resolve, reject })
@@ -176,8 +176,8 @@ function limitWaits(
     // If this thread stood still, the queue first takes what it can. Writes that come meanwhile are not late.
     for (let turn = 0; turn < LINGER_TURNS_MAX; turn++) await nextTurn()
     if (nowMs - lockedAtMs > queueMs) {
-      refuseAskedBefore(nowMs - nextGroupMs, new EngineError('store_busy'), 'queue_full')
-      refuseAskedBefore(nowMs - queueMs, new EngineError('store_busy'), 'queue_full', full.writes)
+      refuseAskedBefore(nowMs - nextGroupMs, new AppError('store_busy'), 'queue_full')
+      refuseAskedBefore(nowMs - queueMs, new AppError('store_busy'), 'queue_full', full.writes)
     }
     timer = waiting.length > 0 ? setTimeout(refuseLate, LOOK_FOR_LATE_MS) : undefined
   }
@@ -189,7 +189,7 @@ function limitWaits(
     async waitForLock(refusal: Error | undefined): Promise<void> {
       lockedAtMs = performance.now()
       if (refusal !== undefined) refuseAskedBefore(lockedAtMs, refusal)
-      else refuseAskedBefore(lockedAtMs - lockMs, new EngineError('store_busy', { cause: LOCKED }), 'locked')
+      else refuseAskedBefore(lockedAtMs - lockMs, new AppError('store_busy', { cause: LOCKED }), 'locked')
       await Bun.sleep(LOCK_RETRY_MS)
     },
     end(refusal: Error): void {
@@ -245,8 +245,7 @@ async function commit<Content>(
     const outcome = await perform(group.map(({ content }) => content))
     if (outcome === 'locked') return outcome
     if (outcome !== 'done') {
-      for (const [index, kind, message = ''] of outcome.refused)
-        group[index]?.reject(new EngineError(kind, { message }))
+      for (const [index, kind, message = ''] of outcome.refused) group[index]?.reject(new AppError(kind, { message }))
       for (const [index, value] of outcome.returned ?? []) group[index]?.resolve(value)
     }
     // A promise that has its result already ignores this.

@@ -1,7 +1,7 @@
 // Tested in test/http/headers.test.ts.
 import { type Static, Type } from '@sinclair/typebox'
-import type { ErrorKind } from '../domain/error.ts'
 import { describeFields } from '../domain/plant.ts'
+import type { ErrorKind } from '../error.ts'
 import { matchesTag } from './etag.ts'
 
 /** The media type of every body of this API (RFC 8259 §11: no charset parameter). */

@@ -1,6 +1,6 @@
 // Tested in test/http/transcripts/paths.txt.
 import { Elysia, type InternalRoute, NotFoundError } from 'elysia'
-import { AppError } from '../domain/error.ts'
+import { AppError } from '../error.ts'
 import { errorResponse } from './answers.ts'
 import { api } from './api.ts'
 import { createTokenCache } from './authentication.ts'

@@ -2,9 +2,9 @@
 import { bearer } from '@elysiajs/bearer'
 import { Elysia } from 'elysia'
 import { LRUCache } from 'lru-cache'
-import { AppError } from '../domain/error.ts'
 import type { Version } from '../domain/store.ts'
 import { type Caller, hashToken, isTokenText, NOBODY, TOKEN_PREFIX, tokenState } from '../domain/token.ts'
+import { AppError } from '../error.ts'
 import type { AppOptions, IdentityProvider, Services, TokenCache } from './options.ts'
 import { contextOf } from './request-context.ts'
 

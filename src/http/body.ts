@@ -1,8 +1,8 @@
 // Tested in test/http/socket/bodies.test.ts.
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { AppError } from '../domain/error.ts'
 import { parseJson, toNewPlant } from '../domain/new-plant.ts'
 import type { NewPlant } from '../domain/plant.ts'
+import { AppError } from '../error.ts'
 import { JSON_TYPE } from './answers.ts'
 import { HTTP_DEADLINES } from './options.ts'
 

@@ -1,7 +1,7 @@
 // Tested in test/cli/metrics.test.ts.
 import { AggregatorRegistry, collectDefaultMetrics, Registry } from 'prom-client'
-import { AppError } from '../domain/error.ts'
 import type { Health, Measurements } from '../domain/store.ts'
+import { AppError } from '../error.ts'
 import type { Logger } from '../log.ts'
 import { errorResponse } from './answers.ts'
 import { pathOf } from './observe.ts'

@@ -1,6 +1,6 @@
 // Tested in test/http/log-bytes.test.ts.
-import { AppError, type ErrorKind } from '../domain/error.ts'
 import { TOKEN_PREFIX } from '../domain/token.ts'
+import { AppError, type ErrorKind } from '../error.ts'
 import type { Logger } from '../log.ts'
 import { bodyBytesOf, type CacheControl, ERRORS, errorResponse, type HttpErrorKind } from './answers.ts'
 import { announcesBody, answerBehindBody } from './body.ts'

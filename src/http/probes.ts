@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { AppError } from '../domain/error.ts'
+import { AppError } from '../error.ts'
 import { respond } from './answers.ts'
 import type { AppOptions } from './options.ts'
 

@@ -1,8 +1,8 @@
 // Tested in test/http/transcripts/lists.txt.
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { AppError } from '../domain/error.ts'
 import { parseInt64Decimal } from '../domain/int64.ts'
 import { LIMIT_MAX } from '../domain/store.ts'
+import { AppError } from '../error.ts'
 import { type Include, LIST_MAX_BYTES } from './lists/render-list.ts'
 
 const LIMIT = /^(?:0|[1-9][0-9]{0,9})$/

@@ -1,6 +1,6 @@
 import type { RateLimiterRes } from 'rate-limiter-flexible'
-import { AppError } from '../domain/error.ts'
 import type { Caller } from '../domain/token.ts'
+import { AppError } from '../error.ts'
 import type { AppOptions } from './options.ts'
 
 /** Returns a function that counts a request of a token, or of the user of a JWT. A period begins with its first request. */

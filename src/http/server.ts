@@ -1,7 +1,7 @@
 // Tested in test/cli/transcripts/listen.txt.
 import { chmodSync, lstatSync, rmSync } from 'node:fs'
 import { type Address, formatAddress } from '../domain/address.ts'
-import { AppError, codeOf } from '../domain/error.ts'
+import { AppError, codeOf } from '../error.ts'
 import { isSurelyFree } from './listeners.ts'
 import type { Tls } from './tls.ts'
 

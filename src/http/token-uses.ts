@@ -1,6 +1,6 @@
-import { AppError } from '../domain/error.ts'
 import type { Tokens } from '../domain/store.ts'
 import type { Caller, TokenId } from '../domain/token.ts'
+import { AppError } from '../error.ts'
 import type { Logger } from '../log.ts'
 
 const FLUSH_EVERY_MS = 5000

@@ -1,6 +1,5 @@
 // Tested in test/cli/postgres.test.ts.
 import type { Clocks } from '../domain/clocks.ts'
-import type { AppError } from '../domain/error.ts'
 import type { ConflictRule, OwnedPlant } from '../domain/plant.ts'
 import type { Durability, Store } from '../domain/store.ts'
 import { QUEUE_DEADLINES, type QueueDeadlines } from '../engine/group-queue.ts'
@@ -8,8 +7,13 @@ import type { EngineEvent } from '../engine/observer.ts'
 import type { EngineOptions } from '../engine/sqlite/open.ts'
 import type { StoreShare } from '../engine/sqlite/share.ts'
 import type { Cloned as ClonedRows, CloneOptions } from '../engine/sqlite/tools/clone-database.ts'
+import type { AppError } from '../error.ts'
 import type { Counts } from './tables.ts'
 import type { Source, Target } from './tools/contents.ts'
+
+/** How to replace a damaged database file. SQLite would replay the WAL of the old database into the restored one. */
+export const RESTORE =
+  'End the server, move the database with the -wal and -shm files beside it away, then run plantstore restore: see docs/how-to/troubleshoot.md.'
 
 /** The database that `--database` names, and what can be done with its kind. A server never loads the tools. */
 export interface NamedDatabase {

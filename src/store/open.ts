@@ -1,9 +1,9 @@
 // Tested in test/cli/transcripts/databases.txt.
 import { isPostgresUrl, parsePostgresUrl } from '../domain/database-url.ts'
-import { type AppError, misused } from '../domain/error.ts'
+import { storeUnusable } from '../engine/errors.ts'
 import { realPath } from '../engine/sqlite/files/file-system.ts'
+import { type AppError, misused } from '../error.ts'
 import type { CopyOptions, DatabaseAccess, NamedDatabase, OpenOptions } from './database.ts'
-import { storeUnusable } from './errors.ts'
 import { postgresDatabase } from './postgres/database.ts'
 import { sqliteDatabase } from './sqlite/database.ts'
 import type { ContentsOptions, Digest } from './tools/contents.ts'

@@ -1,5 +1,4 @@
 // Tested in test/store/contract/plants.ts.
-import { AppError, type ErrorKind } from '../domain/error.ts'
 import { isOptional, PLANT_FIELDS, type Plant, type PlantValues, type StoredPlant, valuesOf } from '../domain/plant.ts'
 import {
   type CreatedTokens,
@@ -10,6 +9,7 @@ import {
   type TaskOptions,
 } from '../domain/store.ts'
 import { type Token, tokenState } from '../domain/token.ts'
+import { AppError, type ErrorKind } from '../error.ts'
 
 /** Plants of a deleted user that one transaction deletes, and the pause after it in which others can write. */
 export const DELETE_BATCH_PLANTS = 1000

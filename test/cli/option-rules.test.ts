@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { CommandUnknownOpts } from '@commander-js/extra-typings'
 import { run } from '../../src/cli/cli.ts'
 import { OPTIONS, SETTINGS } from '../../src/config.ts'
-import { AppError } from '../../src/domain/error.ts'
+import { AppError } from '../../src/error.ts'
 import { leafCommands, nameOf } from '../support/commands.ts'
 import { makeIo } from '../support/io.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { AppError } from '../../src/domain/error.ts'
 import { parseInt64JsonNumber } from '../../src/domain/int64.ts'
 import { parseJson } from '../../src/domain/new-plant.ts'
+import { AppError } from '../../src/error.ts'
 import { expectProperty } from '../support/properties.ts'
 import { anyJsonText } from './json-texts.ts'
 

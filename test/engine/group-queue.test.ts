@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sleepSync } from 'bun'
-import { AppError } from '../../src/domain/error.ts'
 import {
   GROUP_MAX_TEXT_LENGTH,
   GROUP_MAX_WRITES,
@@ -14,6 +13,7 @@ import {
   queueGroups,
   type Write,
 } from '../../src/engine/group-queue.ts'
+import { AppError } from '../../src/error.ts'
 import { outcomesOf } from '../store/fixtures.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { until } from '../support/until.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { AppError } from '../../src/domain/error.ts'
 import type { Store } from '../../src/domain/store.ts'
+import { AppError } from '../../src/error.ts'
 import { post } from './support/answers.ts'
 import { expectDescribed } from './support/described.ts'
 import { type Answer, type RequestOptions, startService } from './support/service.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { AppError } from '../../src/domain/error.ts'
+import { AppError } from '../../src/error.ts'
 import { PAGE_PLANTS } from '../../src/http/lists/render-list.ts'
 import type { AppOptions } from '../../src/http/options.ts'
 import { openConnection } from '../support/raw-connection.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import type { AppError } from '../../src/domain/error.ts'
 import { OTHERS_SEEN_WITHIN_MS, type Store, TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
+import type { AppError } from '../../src/error.ts'
 import { type OpenOptions, STORE_DEADLINES } from '../../src/store/database.ts'
 import { openStore } from '../../src/store/open.ts'
 import { makeFolder } from './folder.ts'

@@ -1,6 +1,6 @@
 // Tested in test/cli/transcripts/backup-restore.txt.
 import type { Command } from '@commander-js/extra-typings'
-import { misused } from '../../domain/error.ts'
+import { misused } from '../../error.ts'
 import type { Cloned, FileTools } from '../../store/database.ts'
 import { databaseOf } from '../../store/open.ts'
 import { defineCommand, reportDatabase } from '../command.ts'

@@ -1,8 +1,8 @@
 // Tested in test/cli/transcripts/import-export.txt.
 import type { Command } from '@commander-js/extra-typings'
 import { escapeControlsInLines } from '../../controls.ts'
-import { misused } from '../../domain/error.ts'
 import type { OwnedPlant } from '../../domain/plant.ts'
+import { misused } from '../../error.ts'
 import { databaseOf } from '../../store/open.ts'
 import { defineCommand } from '../command.ts'
 import type { Io } from '../io.ts'

@@ -2,7 +2,7 @@
 import type { RequestOptions } from 'node:https'
 import type { Command } from '@commander-js/extra-typings'
 import { clientTarget, formatAddress } from '../../domain/address.ts'
-import { AppError, codeOf } from '../../domain/error.ts'
+import { AppError, codeOf } from '../../error.ts'
 import { defineCommand } from '../command.ts'
 import type { Io } from '../io.ts'
 import { toJson } from '../output.ts'

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Command } from '@commander-js/extra-typings'
-import { AppError } from '../../domain/error.ts'
 import type { ConflictRule } from '../../domain/plant.ts'
+import { AppError } from '../../error.ts'
 import type { ExistingLine, PlantImport } from '../../store/database.ts'
 import { databaseOf } from '../../store/open.ts'
 import { defineCommand, reportDatabase } from '../command.ts'

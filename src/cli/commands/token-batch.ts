@@ -1,7 +1,7 @@
 // Tested in test/cli/transcripts/token-create.txt.
-import { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import { makeToken, SCOPES, type TokenRequest } from '../../domain/token.ts'
+import { AppError } from '../../error.ts'
 import { duration, label, newUserName, oneOf } from '../../values.ts'
 import { openInput, readText } from '../input.ts'
 import { type Io, printFailure } from '../io.ts'

@@ -1,6 +1,6 @@
 import type { Command } from '@commander-js/extra-typings'
-import { AppError, misused } from '../../domain/error.ts'
 import { SCOPES, type Token } from '../../domain/token.ts'
+import { AppError, misused } from '../../error.ts'
 import { label, newUserName, oneOf, time } from '../../values.ts'
 import { DATABASE_OPTIONS, defineCommand, withNewStore } from '../command.ts'
 import { openInput, readText } from '../input.ts'

@@ -1,8 +1,8 @@
 // Tested in test/cli/transcripts/token-create.txt.
 import type { Command } from '@commander-js/extra-typings'
-import { AppError, misused } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import { hashText, makeToken, TIME_MAX_MS, type Token, type TokenRequest, tokenState } from '../../domain/token.ts'
+import { AppError, misused } from '../../error.ts'
 import { changeAccess, DATABASE_OPTIONS, defineCommand, warnOn, withNewStore, withStore } from '../command.ts'
 import { type Io, printFailure } from '../io.ts'
 import { counted, printPages, readPages, tableOfPages, toIso, toJson } from '../output.ts'

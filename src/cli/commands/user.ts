@@ -1,7 +1,7 @@
 import type { Command } from '@commander-js/extra-typings'
-import { misused } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import { providerUserName, type User } from '../../domain/token.ts'
+import { misused } from '../../error.ts'
 import { parseValue, userName } from '../../values.ts'
 import { changeAccess, DATABASE_OPTIONS, defineCommand, reportDatabase, warnOn, withStore } from '../command.ts'
 import type { Io } from '../io.ts'

@@ -1,6 +1,6 @@
 // Tested in test/fault/threads.test.ts.
 import type { Address } from '../../domain/address.ts'
-import type { AppError } from '../../domain/error.ts'
+import type { AppError } from '../../error.ts'
 import { RequestStatistics, WriteStatistics } from '../../http/statistics.ts'
 import { createLogger, formatFor, logToThread } from '../../log.ts'
 import { joinStore } from '../../store/open.ts'

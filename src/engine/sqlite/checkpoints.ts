@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { kindOf } from '../errors.ts'
+import { kindOf } from '../../error.ts'
 import type { EngineEvent } from '../observer.ts'
 import { rowsOf } from './driver.ts'
 

@@ -1,6 +1,6 @@
 // Tested in test/engine/sqlite/failure.test.ts.
 import type { Database } from 'bun:sqlite'
-import { EngineError } from '../errors.ts'
+import { AppError } from '../../error.ts'
 import { LOCK_MAX_WAIT_MS } from '../group-queue.ts'
 import { isWalIndexRefused, toEngineError } from './errors.ts'
 import { pragmaNumber } from './migrate.ts'
@@ -10,7 +10,7 @@ import { pragmaNumber } from './migrate.ts'
  *
  * SQLite syncs the frames of a transaction before it extends the WAL-index, at frame 4063 and every 4096 frames after it. If
  * the disk has room for the frames but not for the index, the commit fails, and the next recovery would replay the frames. So
- * the function overwrites them before it throws. It throws SQLite's error as an `EngineError`, which says if the outcome is
+ * the function overwrites them before it throws. It throws SQLite's error as an `AppError`, which says if the outcome is
  * unknown.
  */
 export function prepareCommit(writer: Database, path: string): () => void {
@@ -47,6 +47,6 @@ function overwriteFrames(writer: Database, commit: { run(): unknown }): void {
     writer.run(`pragma synchronous = ${durability}`)
     writer.run(`pragma busy_timeout = ${busyTimeoutMs}`)
   } catch (cause) {
-    throw new EngineError('store_failed', { outcomeIsUnknown: true, cause })
+    throw new AppError('store_failed', { outcomeIsUnknown: true, cause })
   }
 }

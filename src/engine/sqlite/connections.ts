@@ -1,6 +1,6 @@
 // Tested in test/engine/sqlite/thread.test.ts.
 import type { Database } from 'bun:sqlite'
-import { EngineError } from '../errors.ts'
+import { AppError } from '../../error.ts'
 import { type Durability, openReader } from './driver.ts'
 import { toEngineError } from './errors.ts'
 import { fileIdentity } from './files/file-system.ts'
@@ -22,7 +22,7 @@ export interface ConnectOptions extends ThreadOptions, Pick<WriterOptions, 'onEv
 export interface Connections<All extends Writes> {
   readonly path: string
   readonly reader: Database
-  /** Runs a read. Rejects with an `EngineError` if SQLite fails. */
+  /** Runs a read. Rejects with an `AppError` if SQLite fails. */
   read<T>(work: () => T): Promise<T>
   readonly writer: ReturnType<typeof openWriter<All>>
   /** The Unix time at which a checkpoint last brought the whole WAL into the database, or at which the store was opened. */
@@ -36,7 +36,7 @@ export interface Connections<All extends Writes> {
 export function connect<All extends Writes>(
   program: Program,
   path: string,
-  onFailure: (error: EngineError) => void,
+  onFailure: (error: AppError) => void,
   { startThread, durability, settings, ...options }: ConnectOptions,
 ) {
   const identity = fileIdentity(path)
@@ -53,7 +53,7 @@ export function connect<All extends Writes>(
 /** Opens a connection that reads, and writes through the connection that another thread of this process has opened. */
 export const join = <All extends Writes>(
   share: StoreShare,
-  onFailure: (error: EngineError) => void,
+  onFailure: (error: AppError) => void,
   options: ThreadOptions,
 ): Connections<All> =>
   connectThread(share, onFailure, { ...options, onEvent() {}, open: joinThread(share), closesLast: false })
@@ -65,14 +65,14 @@ export const join = <All extends Writes>(
  */
 function connectThread<All extends Writes>(
   { path, identity, changes, checkedAtMs }: Omit<StoreShare, 'port'>,
-  onFailure: (error: EngineError) => void,
+  onFailure: (error: AppError) => void,
   { closesLast, ...options }: Omit<WriterOptions, 'onFailure'> & { readonly closesLast: boolean },
 ): Connections<All> {
-  let failure: EngineError | undefined
+  let failure: AppError | undefined
   let closing: Promise<void> | undefined
 
   const recordFailure = (error: unknown) => {
-    if (!(error instanceof EngineError) || error.kind !== 'store_failed' || failure !== undefined) return
+    if (!(error instanceof AppError) || error.kind !== 'store_failed' || failure !== undefined) return
     failure = error
     void writer.fail(error)
     onFailure(error)
@@ -89,7 +89,7 @@ function connectThread<All extends Writes>(
   const versions = readVersions(changes, readers)
 
   const close = async () => {
-    await writer.refuse(new EngineError('store_busy'))
+    await writer.refuse(new AppError('store_busy'))
     // The last connection that closes brings the WAL into the database, unless it can only read.
     if (failure !== undefined) await writer.end(closesLast ? 'discard' : undefined)
     reader.close(true)
@@ -102,7 +102,7 @@ function connectThread<All extends Writes>(
     reader,
     async read<T>(work: () => T): Promise<T> {
       // A request whose connection was cut may still read.
-      if (closing !== undefined) throw new EngineError('store_busy')
+      if (closing !== undefined) throw new AppError('store_busy')
       try {
         return work()
       } catch (cause) {

@@ -1,28 +1,29 @@
 // Tested in test/engine/sqlite/failure.test.ts.
 import { rmSync, writeSync } from 'node:fs'
-import { codeOf, EngineError, type FileRole, fileDamaged, storeUnusable } from '../errors.ts'
+import { AppError, codeOf } from '../../error.ts'
+import { type FileRole, fileDamaged, storeUnusable } from '../errors.ts'
 import { sizeOf, withFile } from './files/file-system.ts'
 
 /**
- * Translates SQLite's errors (https://sqlite.org/rescode.html) into `EngineError`. Conflicts of keys, which the caller
+ * Translates SQLite's errors (https://sqlite.org/rescode.html) into `AppError`. Conflicts of keys, which the caller
  * translates, and errors that do not come from the database stay as they are. `path` is the database's file.
  */
 export function toEngineError(error: unknown, path: string, { duringCommit = false } = {}): unknown {
   const code = codeOf(error)
-  if (isLocked(error)) return new EngineError('store_busy', { cause: error })
+  if (isLocked(error)) return new AppError('store_busy', { cause: error })
   const isReadOnly = code.startsWith('SQLITE_READONLY') && code !== 'SQLITE_READONLY_DBMOVED'
   if (isReadOnly || (isOutOfSpace(error) && (!isRefusedWrite(error) || refusesFilesBeside(path)))) {
-    return new EngineError('store_full', { cause: error })
+    return new AppError('store_full', { cause: error })
   }
   if (isDamage(error) || /^SQLITE_(?:IOERR|CANTOPEN|PROTOCOL|READONLY_DBMOVED)/.test(code)) {
-    return new EngineError('store_failed', { outcomeIsUnknown: duringCommit, cause: error })
+    return new AppError('store_failed', { outcomeIsUnknown: duringCommit, cause: error })
   }
   return error
 }
 
 /** Translates an error that keeps a database or a backup from being opened or read, or a database from being made. */
-export function toOpenError(error: unknown, path: string, role: FileRole = 'database'): EngineError {
-  if (error instanceof EngineError) return error
+export function toOpenError(error: unknown, path: string, role: FileRole = 'database'): AppError {
+  if (error instanceof AppError) return error
   if (isOutOfSpace(error) || /^(?:ENOSPC|EDQUOT)$/.test(codeOf(error)))
     return storeUnusable(`There is no space for the database ${path}: make room.`, error)
   if (isUnshared(error)) return storeUnusable(`The disk of ${path} shares no memory: keep it on a local disk.`, error)
@@ -33,7 +34,7 @@ export function toOpenError(error: unknown, path: string, role: FileRole = 'data
 }
 
 /** The system does not let this process open the file, or a file beside it. Nobody writes to a backup. */
-export function cannotOpen(path: string, role: FileRole, cause: unknown): EngineError {
+export function cannotOpen(path: string, role: FileRole, cause: unknown): AppError {
   const need = role === 'backup' ? 'read it' : 'read and write it and the files beside it'
   return storeUnusable(`${path} cannot be opened: let this user ${need}.`, cause)
 }

@@ -1,6 +1,6 @@
 // Tested in test/engine/sqlite/thread.test.ts.
 import type { Database } from 'bun:sqlite'
-import { EngineError, kindOf } from '../errors.ts'
+import { AppError, type ErrorKind, kindOf } from '../../error.ts'
 import type { WriteResults } from '../group-queue.ts'
 import { checkpoints } from './checkpoints.ts'
 import { prepareCommit } from './commit.ts'
@@ -163,7 +163,7 @@ function openWatched(program: Program, { path, identity, durability, settings }:
 }
 
 /**
- * Returns a function that commits groups, or nothing of them, and returns the answer to each. It throws an `EngineError` if
+ * Returns a function that commits groups, or nothing of them, and returns the answer to each. It throws an `AppError` if
  * SQLite fails.
  */
 function groupTransaction(
@@ -195,14 +195,14 @@ function groupTransaction(
         announced.end(changed)
       }
       const commitMs = performance.now() - startMs
-      if (areMoved()) throw new EngineError('store_failed', { outcomeIsUnknown: true, cause: movedAway(path) })
+      if (areMoved()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: movedAway(path) })
       return answers.with(0, { ...(answers[0] as CommittedGroup), writes: count, commitMs })
     } catch (cause) {
       if (writer.inTransaction) writer.run('rollback')
       forget()
       const error = toEngineError(cause, path)
       // The disk refused the group but then took a file, so somebody may have made room in between.
-      const mayHaveRoom = error instanceof EngineError && error.kind === 'store_failed' && isRefusedWrite(error.cause)
+      const mayHaveRoom = error instanceof AppError && error.kind === 'store_failed' && isRefusedWrite(error.cause)
       if (isRepeated || !mayHaveRoom) throw error
       return commitGroups(groups, true)
     }
@@ -216,7 +216,7 @@ function callAll(
   group: readonly Call[],
   changed: ChangedSlots,
 ): WriteResults | undefined {
-  const refused: [index: number, kind: string, message: string][] = []
+  const refused: [index: number, kind: ErrorKind, message: string][] = []
   const returned: [index: number, value: unknown][] = []
   for (const [index, call] of group.entries()) {
     const [name, ...args] = call

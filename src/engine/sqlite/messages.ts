@@ -1,5 +1,5 @@
 // Tested in test/engine/sqlite/thread.test.ts.
-import { EngineError } from '../errors.ts'
+import { AppError, type ErrorKind } from '../../error.ts'
 import type { WriteResults } from '../group-queue.ts'
 import type { EngineEvent } from '../observer.ts'
 import { isDamage } from './errors.ts'
@@ -24,10 +24,10 @@ export type ToWriter =
  */
 export type WriterCommand = 'truncate' | 'close' | 'discard'
 
-/** Why a group, a command or a checkpoint failed: plain data, because no `EngineError` survives the way between threads. */
+/** Why a group, a command or a checkpoint failed: plain data, because no `AppError` survives the way between threads. */
 export interface Failure {
   /** `bug` if the error does not come from the database. */
-  readonly kind: string
+  readonly kind: ErrorKind
   readonly outcomeIsUnknown: boolean
   readonly reason: string
   /** SQLite has read a damaged page. */
@@ -55,11 +55,11 @@ export type FromWriter = WriterAnswer | { readonly report: WriterReport }
 
 /** Makes plain data of an error. */
 export function toFailure(error: unknown): Failure {
-  if (!(error instanceof EngineError)) return { kind: 'bug', outcomeIsUnknown: false, reason: Bun.inspect(error) }
+  if (!(error instanceof AppError)) return { kind: 'bug', outcomeIsUnknown: false, reason: Bun.inspect(error) }
   const { kind, outcomeIsUnknown, cause } = error
   return { kind, outcomeIsUnknown, reason: String(cause), isDamage: isDamage(cause) }
 }
 
-/** Makes an error of a failure: an `EngineError`, or another error if it is a bug. */
+/** Makes an error of a failure: an `AppError`, or another error if it is a bug. */
 export const toError = ({ kind, outcomeIsUnknown, reason }: Failure): Error =>
-  kind === 'bug' ? new Error(reason) : new EngineError(kind, { outcomeIsUnknown, cause: reason })
+  kind === 'bug' ? new Error(reason) : new AppError(kind, { outcomeIsUnknown, cause: reason })

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path'
-import type { EngineError } from '../errors.ts'
+import type { AppError } from '../../error.ts'
 import { type ConnectOptions, connect } from './connections.ts'
 import { openWriter, rowsOf } from './driver.ts'
 import { isUnshared, toOpenError } from './errors.ts'
@@ -23,13 +23,13 @@ export interface EngineOptions extends ConnectOptions, Pick<InspectOptions, 'onO
 
 /**
  * Opens a store in a SQLite file. Creates the file if there is none, and migrates an older schema. Rejects with an
- * `EngineError` of kind `store_unusable`. Calls `onFailure` once if the store fails later and must not be written to any more.
+ * `AppError` of kind `store_unusable`. Calls `onFailure` once if the store fails later and must not be written to any more.
  */
 export async function openEngine<All extends Writes>(
   program: Program,
   format: Format,
   path: string,
-  onFailure: (error: EngineError) => void,
+  onFailure: (error: AppError) => void,
   options: EngineOptions,
 ) {
   const { mustExist = false, durability, startThread, onEvent } = options

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { orUndefined } from '../errors.ts'
+import { orUndefined } from '../../error.ts'
 import type { Change } from './program.ts'
 
 /*

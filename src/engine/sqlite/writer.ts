@@ -1,6 +1,6 @@
 // Tested in test/engine/sqlite/thread.test.ts.
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
-import { EngineError } from '../errors.ts'
+import { AppError } from '../../error.ts'
 import { type GroupOutcome, type QueueDeadlines, queueGroups } from '../group-queue.ts'
 import type { EngineEvent, EngineObserver } from '../observer.ts'
 import { type GroupCommitOptions, openGroupCommit } from './group-commit.ts'
@@ -57,7 +57,7 @@ export function openWriter<All extends Writes>(options: WriterOptions) {
     const error = toError(answer.failure)
     onFailure(error)
     // `onFailure` gets the cause of a failed store once. The errors of the writes do not repeat the cause.
-    throw kind === 'store_failed' ? new EngineError(kind, { outcomeIsUnknown }) : error
+    throw kind === 'store_failed' ? new AppError(kind, { outcomeIsUnknown }) : error
   }
   const { write, ...queue } = queueGroups({ perform: { only: perform }, observer, threads, deadlines })
   /** Sends a message that has no answer. */
@@ -65,7 +65,7 @@ export function openWriter<All extends Writes>(options: WriterOptions) {
 
   return {
     ...queue,
-    /** Asks for a write. Rejects with an `EngineError` if SQLite fails. */
+    /** Asks for a write. Rejects with an `AppError` if SQLite fails. */
     write<Name extends keyof All & string>(call: readonly [Name, ...Parameters<All[Name]>]) {
       const content = JSON.stringify(call satisfies Call)
       return write({ lane: 'only', content, textLength: content.length }) as Promise<ReturnType<All[Name]>>
@@ -73,9 +73,9 @@ export function openWriter<All extends Writes>(options: WriterOptions) {
     /** Asks for a look for commits of other processes, and does not wait. */
     checkOthers: (nowMs: number) => post({ checkOthersAtMs: nowMs }),
     /** Ends all writing, also that of other threads of this process. */
-    async fail(error: EngineError): Promise<void> {
+    async fail(error: AppError): Promise<void> {
       post({ failure: toFailure(error) })
-      await queue.refuse(new EngineError('store_failed'))
+      await queue.refuse(new AppError('store_failed'))
     },
     /** Brings the WAL into the database and empties it, unless another process reads it. */
     emptyWal: () => connection.execute('truncate'),
@@ -102,7 +102,7 @@ function openConnection(open: OpenChannel, { onFailure, onEvent }: Pick<WriterOp
     // Nobody knows how far the thread came.
     ending = { kind: 'store_failed', outcomeIsUnknown: true, reason }
     for (const resolve of unanswered.splice(0)) resolve({ failure: ending })
-    onFailure(new EngineError('store_failed', { cause: reason }))
+    onFailure(new AppError('store_failed', { cause: reason }))
   }
   // The first answer comes unasked.
   const opened = new Promise<WriterAnswer>((resolve) => unanswered.push(resolve))

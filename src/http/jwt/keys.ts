@@ -1,7 +1,7 @@
 // Tested in test/http/jwt-keys.test.ts.
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
 import { isSafeAddress } from '../../domain/address.ts'
-import { AppError } from '../../domain/error.ts'
+import { AppError } from '../../error.ts'
 import { type AppOptions, HTTP_DEADLINES } from '../options.ts'
 
 /** Signatures by private keys alone: no verifying key can sign (RFC 8725 §3.1). The last two mean the same (RFC 9864 §2.2). */

@@ -1,7 +1,7 @@
 // Tested in test/http/jwt/jwt.test.ts.
 import { type JWTPayload, jwtVerify } from 'jose'
-import { AppError } from '../../domain/error.ts'
 import { providerUserName, type Scope } from '../../domain/token.ts'
+import { AppError } from '../../error.ts'
 import type { AppOptions, IdentityProvider } from '../options.ts'
 import { ALGORITHMS, fetchKeys, type KeyServices, readKeyFile, watchKeys } from './keys.ts'
 

@@ -1,6 +1,6 @@
 // Tested in test/http/list-streamed.test.ts.
-import { AppError } from '../../domain/error.ts'
 import type { Caller } from '../../domain/token.ts'
+import { AppError } from '../../error.ts'
 import { answerTagged, SUCCESS } from '../answers.ts'
 import { logFault } from '../observe.ts'
 import type { Services } from '../options.ts'

@@ -1,6 +1,6 @@
 // Tested in test/http/pages.test.ts.
 import { type AnyElysia, Elysia } from 'elysia'
-import { AppError } from '../../domain/error.ts'
+import { AppError } from '../../error.ts'
 import { prefersHtml } from '../accept.ts'
 import { errorResponse, respond } from '../answers.ts'
 import { pathOf } from '../observe.ts'

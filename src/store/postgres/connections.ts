@@ -1,8 +1,7 @@
 // Tested in test/store/postgres/reads.test.ts.
-import { AppError } from '../../domain/error.ts'
 import { queueGroups } from '../../engine/group-queue.ts'
+import { AppError } from '../../error.ts'
 import { type OpenOptions, STORE_DEADLINES, type StoreDeadlines } from '../database.ts'
-import { throwFromEngine } from '../errors.ts'
 import { type Client, type ConnectionOptions, createClient, type Parameter } from './driver.ts'
 import { isRepeatable, repeat, toAppError } from './errors.ts'
 import { openTokenChanges, type TokenChanges, watchTokens } from './versions.ts'
@@ -94,7 +93,7 @@ function openWriters(connection: ConnectionOptions, requirePrimary: () => void, 
         // After a write that finds certain values, others may find others.
         run: typeof expected === 'string' ? kind + expected : undefined,
       })
-      const isMade = await write.catch(throwFromEngine)
+      const isMade = await write
       return isMade === true
     },
     /** Refuses further writes, and closes both connections after the groups that are under way. */

@@ -1,6 +1,6 @@
 // Tested in test/cli/postgres.test.ts.
 import { describeAddress, isLocal, type PostgresAddress } from '../../domain/database-url.ts'
-import { misused } from '../../domain/error.ts'
+import { misused } from '../../error.ts'
 import type { NamedDatabase, OpenOptions } from '../database.ts'
 import type { ConnectionOptions } from './driver.ts'
 

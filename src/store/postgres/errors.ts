@@ -1,7 +1,7 @@
 // Tested in test/store/postgres/conflicts.test.ts.
 import { describeAddress, type PostgresAddress } from '../../domain/database-url.ts'
-import { AppError, codeOf, readFailure } from '../../domain/error.ts'
-import { storeUnusable } from '../errors.ts'
+import { storeUnusable } from '../../engine/errors.ts'
+import { AppError, codeOf, readFailure } from '../../error.ts'
 import { AnswerTimeout } from './driver.ts'
 
 /** No attempt begins with less time than this, because it would hardly end in time. */

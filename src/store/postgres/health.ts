@@ -1,7 +1,7 @@
-import { AppError, withKnownOutcome } from '../../domain/error.ts'
 import { PLANT_FIELDS } from '../../domain/plant.ts'
 import { EXPIRES_SOON_MS, EXPIRING_TOKENS_MAX, type Health } from '../../domain/store.ts'
 import { NOBODY } from '../../domain/token.ts'
+import { AppError, withKnownOutcome } from '../../error.ts'
 import { findRuleBreaks, LAST_ID_MAX } from '../row-rules.ts'
 import { NO_PLANT } from '../rows.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'

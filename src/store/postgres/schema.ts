@@ -1,8 +1,7 @@
 // Tested in test/store/postgres/open.test.ts.
 import { describeAddress, type PostgresAddress } from '../../domain/database-url.ts'
 import type { Durability } from '../../domain/store.ts'
-import { describeTooNew } from '../../engine/errors.ts'
-import { storeUnusable } from '../errors.ts'
+import { describeTooNew, storeUnusable } from '../../engine/errors.ts'
 import type { Client } from './driver.ts'
 import { isConflict, repeat, sqlState } from './errors.ts'
 import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with { type: 'text' }

@@ -1,6 +1,6 @@
 import { describeAddress } from '../../domain/database-url.ts'
-import type { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
+import type { AppError } from '../../error.ts'
 import { type OpenOptions, STORE_DEADLINES } from '../database.ts'
 import { connect } from './connections.ts'
 import { AnswerTimeout, type ConnectionOptions } from './driver.ts'

@@ -1,7 +1,7 @@
-import { AppError } from '../../domain/error.ts'
 import type { FoundUser, NewToken, Users } from '../../domain/store.ts'
 import { PAGE_ROWS, TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../domain/store.ts'
 import { NOBODY, type User, type UserId } from '../../domain/token.ts'
+import { AppError } from '../../error.ts'
 import { DELETE_BATCH_PLANTS, deleteInBatches, fromRow, type Row, userNotFound } from '../rows.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { columns, type Query } from './driver.ts'

@@ -1,6 +1,6 @@
-import { AppError } from '../../domain/error.ts'
 import { TOKEN_CHANGES_SEEN_WITHIN_MS, type Version } from '../../domain/store.ts'
 import { NOBODY, type UserId } from '../../domain/token.ts'
+import { AppError } from '../../error.ts'
 import type { StoreDeadlines } from '../database.ts'
 import type { Client, Query } from './driver.ts'
 import { ATTEMPT_MIN_MS, isConflict, isConnectionLost, repeat, toAppError } from './errors.ts'

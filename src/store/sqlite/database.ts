@@ -1,6 +1,5 @@
 // Tested in test/cli/transcripts/databases.txt.
-import type { NamedDatabase } from '../database.ts'
-import { RESTORE } from '../errors.ts'
+import { type NamedDatabase, RESTORE } from '../database.ts'
 import { openSqliteStore } from './store.ts'
 
 /** The SQLite file at this path. */

@@ -1,13 +1,14 @@
 import { statfs } from 'node:fs/promises'
-import { withKnownOutcome } from '../../domain/error.ts'
 import { EXPIRES_SOON_MS, EXPIRING_TOKENS_MAX, type Health } from '../../domain/store.ts'
+import type { Connections } from '../../engine/sqlite/connections.ts'
 import { findAndMark } from '../../engine/sqlite/files/damage-mark.ts'
 import { sizeOf } from '../../engine/sqlite/files/file-system.ts'
-import type { Connections } from './connections.ts'
+import { withKnownOutcome } from '../../error.ts'
 import { PLANT_FORMAT } from './format.ts'
+import type { Writes } from './writing/writes.ts'
 
 /** The health and the statistics of a SQLite file. */
-export function health({ path, reader, read, checkpointedAtMs, write, load }: Connections) {
+export function health({ path, reader, read, checkpointedAtMs, writer: { write, load } }: Connections<Writes>) {
   const selectOne = reader.prepare('select 1 from users limit 1')
   const measure = reader.prepare<unknown, [number, number]>(
     `select coalesce(max(at_ms), 0), coalesce(max(bytes), 0), (select count(*) from (

@@ -1,14 +1,15 @@
-import { AppError } from '../../domain/error.ts'
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
 import { type PlantRow, type StoredPlant, toPlant, valuesOf } from '../../domain/plant.ts'
 import { EMPTY_PAGE, type Plants } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
+import type { Connections } from '../../engine/sqlite/connections.ts'
+import { AppError } from '../../error.ts'
 import { deleteIf, takePage, writeIf } from '../rows.ts'
 import { FIELD_COLUMNS } from '../tables.ts'
-import type { Connections } from './connections.ts'
+import type { Writes } from './writing/writes.ts'
 
 /** Plants in SQLite. */
-export function plants({ reader, read, write, versions }: Connections) {
+export function plants({ reader, read, writer: { write }, versions }: Connections<Writes>) {
   const select = reader.prepare<PlantRow & Pick<StoredPlant, 'id'>, [UserId, bigint, number]>(
     `select id, ${FIELD_COLUMNS} from plants where user_id = ?1 and id >= ?2 order by id limit ?3`,
   )

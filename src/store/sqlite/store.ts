@@ -1,12 +1,10 @@
-import { type AppError, misused } from '../../domain/error.ts'
 import { OTHERS_SEEN_WITHIN_MS, type Store } from '../../domain/store.ts'
-import { type Connections as EngineConnections, join } from '../../engine/sqlite/connections.ts'
+import { type Connections, join } from '../../engine/sqlite/connections.ts'
 import { toOpenError } from '../../engine/sqlite/errors.ts'
 import { openEngine } from '../../engine/sqlite/open.ts'
 import type { StoreShare } from '../../engine/sqlite/share.ts'
+import { type AppError, misused } from '../../error.ts'
 import type { OpenedStore, OpenOptions } from '../database.ts'
-import { fromEngine } from '../errors.ts'
-import { toOurs } from './connections.ts'
 import { PLANT_FORMAT } from './format.ts'
 import { health } from './health.ts'
 import { plants } from './plants.ts'
@@ -27,7 +25,7 @@ export async function openSqliteStore(
   }
   const startThread = isServer ? () => new Worker(new URL('./writer-thread.ts', import.meta.url).href) : undefined
   try {
-    const opened = await openEngine<Writes>(PLANT_STORE, PLANT_FORMAT, path, ours(onFailure), {
+    const opened = await openEngine<Writes>(PLANT_STORE, PLANT_FORMAT, path, onFailure, {
       ...options,
       ...{ durability, startThread, settings: { quotaPlants }, onEvent, monotonicMs },
       othersSeenWithinMs: OTHERS_SEEN_WITHIN_MS,
@@ -35,7 +33,7 @@ export async function openSqliteStore(
     return { ...storeOf(opened), opened: opened.writer.opened, share: opened.share }
   } catch (error) {
     // To prepare the statements reads the schema once more.
-    throw fromEngine(toOpenError(error, path))
+    throw toOpenError(error, path)
   }
 }
 
@@ -46,17 +44,13 @@ export function joinStore(
   options: Pick<OpenOptions, 'observer' | 'threads'> & Required<Pick<OpenOptions, 'monotonicMs'>>,
 ): Store {
   try {
-    return storeOf(join(share, ours(onFailure), { ...options, othersSeenWithinMs: OTHERS_SEEN_WITHIN_MS }))
+    return storeOf(join(share, onFailure, { ...options, othersSeenWithinMs: OTHERS_SEEN_WITHIN_MS }))
   } catch (error) {
-    throw fromEngine(toOpenError(error, share.path))
+    throw toOpenError(error, share.path)
   }
 }
 
-/** The engine reports only errors of its own. */
-const ours = (onFailure: (error: AppError) => void) => (error: unknown) => onFailure(fromEngine(error) as AppError)
-
-function storeOf(opened: EngineConnections<Writes>): Store {
-  const connections = toOurs(opened)
+function storeOf(connections: Connections<Writes>): Store {
   return {
     ...plants(connections),
     ...tokens(connections),

@@ -1,11 +1,12 @@
 import { type NewToken, PAGE_ROWS, type Tokens } from '../../domain/store.ts'
 import type { Token } from '../../domain/token.ts'
+import type { Connections } from '../../engine/sqlite/connections.ts'
 import { fromRow, type Row, selectTokens } from '../rows.ts'
-import type { Connections } from './connections.ts'
 import { requireUser } from './lookups.ts'
+import type { Writes } from './writing/writes.ts'
 
 /** Tokens in SQLite, which has only the hash of each token's text. */
-export function tokens({ reader, read, write, versions, hasSameTokens }: Connections) {
+export function tokens({ reader, read, writer: { write }, versions }: Connections<Writes>) {
   const selectByHash = reader.prepare<Row, [Uint8Array]>(`${selectTokens()} where hash = ?1`)
 
   return {
@@ -34,7 +35,7 @@ export function tokens({ reader, read, write, versions, hasSameTokens }: Connect
     touchTokens: (lastUsedAtMs, nowMs) => write(['touchTokens', [...lastUsedAtMs], nowMs]),
 
     tokensVersion: versions.shared,
-    hasSameTokens,
+    hasSameTokens: (_, since) => since === versions.shared(),
   } satisfies Tokens
 }
 

@@ -1,11 +1,12 @@
 import { PAGE_ROWS, type Users } from '../../domain/store.ts'
 import type { User, UserId } from '../../domain/token.ts'
+import type { Connections } from '../../engine/sqlite/connections.ts'
 import { deleteInBatches, fromRow, type Row } from '../rows.ts'
-import type { Connections } from './connections.ts'
 import { findUser, requireUser } from './lookups.ts'
+import type { Writes } from './writing/writes.ts'
 
 /** Users in SQLite. */
-export function users({ reader, read, write, emptyWal }: Connections) {
+export function users({ reader, read, writer: { write, emptyWal } }: Connections<Writes>) {
   return {
     listUsers: ({ name, after = '', limit = PAGE_ROWS } = {}) =>
       read(() => {

@@ -1,6 +1,6 @@
 // Tested in test/store/copy.test.ts.
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { storeUnusable } from '../errors.ts'
+import { storeUnusable } from '../../engine/errors.ts'
 import { type Counts, TABLES, type Table, toText } from '../tables.ts'
 
 /** The values of a row's columns. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { AppError } from '../../../src/domain/error.ts'
+import { AppError } from '../../../src/error.ts'
 import { databaseOf } from '../../../src/store/open.ts'
 import { rejectionOf } from '../../store/rejection.ts'
 import { makeDatabase, makeDatabaseFolder } from '../../store/sqlite/files.ts'

@@ -1,6 +1,5 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import type { AppError } from '../../../src/domain/error.ts'
 import { valuesOf } from '../../../src/domain/plant.ts'
 import { OTHERS_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
 import { openReader } from '../../../src/engine/sqlite/driver.ts'
@@ -15,6 +14,7 @@ import {
   shareCheckTime,
   type Version,
 } from '../../../src/engine/sqlite/versions.ts'
+import type { AppError } from '../../../src/error.ts'
 import { NO_PLANT } from '../../../src/store/rows.ts'
 import { PLANT_FORMAT } from '../../../src/store/sqlite/format.ts'
 import { type Call, createWrites, PLANT_STORE } from '../../../src/store/sqlite/writing/writes.ts'

@@ -1,7 +1,7 @@
 // Tested in test/engine/sqlite/preflight.test.ts.
 import * as fs from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { codeOf, orUndefined } from '../../errors.ts'
+import { codeOf, orUndefined } from '../../../error.ts'
 
 /** The size of a file in bytes. 0 if there is no file. */
 export const sizeOf = (path: string): number => fs.statSync(path, { throwIfNoEntry: false })?.size ?? 0

@@ -2,7 +2,8 @@
 import type { Database } from 'bun:sqlite'
 import { rmSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { EngineError, orUndefined, storeUnusable } from '../../errors.ts'
+import { AppError, orUndefined } from '../../../error.ts'
+import { storeUnusable } from '../../errors.ts'
 import { openLocked, rowsOf } from '../driver.ts'
 import { isLocked, toOpenError } from '../errors.ts'
 import { sizeOf, syncDirectory } from './file-system.ts'
@@ -54,7 +55,7 @@ export function isOpenElsewhere(path: string): boolean {
     using _locked = lockAlone(path)
     return false
   } catch (error) {
-    return error instanceof EngineError && isLocked(error.cause)
+    return error instanceof AppError && isLocked(error.cause)
   }
 }
 

@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, readlinkSync, type Stats } from 'node:fs'
 import { dirname } from 'node:path'
-import { orUndefined } from '../../errors.ts'
+import { orUndefined } from '../../../error.ts'
 import { fileIdentity } from './file-system.ts'
 
 /** Links to what this process has open, one for each descriptor (proc_pid_fd(5)). */

@@ -2,7 +2,7 @@
 import { constants, type Database } from 'bun:sqlite'
 import { linkSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { codeOf, EngineError } from '../../errors.ts'
+import { AppError, codeOf } from '../../../error.ts'
 import { LOCK_MAX_WAIT_MS } from '../../group-queue.ts'
 import { openDatabase } from '../driver.ts'
 import { removeMark } from './damage-mark.ts'
@@ -51,7 +51,7 @@ export function createDatabase(target: string) {
       } catch (cause) {
         const reason = cause instanceof Error ? cause.message : cause
         const problem = 'a loss of power may undo that, because its directory could not be synced'
-        throw new EngineError('file_unusable', { message: `${target} is there, but ${problem}: ${reason}.`, cause })
+        throw new AppError('file_unusable', { message: `${target} is there, but ${problem}: ${reason}.`, cause })
       }
     },
     [Symbol.dispose]: () => made.dispose(),

@@ -1,7 +1,7 @@
 // Tested in test/cli/transcripts/backup-files.txt.
 import { lstatSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { orUndefined } from '../../errors.ts'
+import { orUndefined } from '../../../error.ts'
 import { fileIdentity } from './file-system.ts'
 import { isOpenElsewhere } from './lock.ts'
 

@@ -1,7 +1,7 @@
 // Tested in test/cli/transcripts/backup-files.txt.
 import { readdirSync, rmSync } from 'node:fs'
 import { basename, dirname, extname, join } from 'node:path'
-import { EngineError, orUndefined } from '../../errors.ts'
+import { AppError, orUndefined } from '../../../error.ts'
 import { openImmutable, rowsOf } from '../driver.ts'
 import { syncDirectory } from '../files/file-system.ts'
 import { withoutTime } from '../files/other-names.ts'
@@ -25,7 +25,7 @@ export function keepBackups(database: string, latest: string, keep: number) {
       const message =
         `No old backup was deleted: ${directory} also holds ${file.name}, a backup of ${path}. ` +
         'Each database needs a folder of its own: name another one in --dir, or move that file away.'
-      throw new EngineError('misused', { message })
+      throw new AppError('misused', { message })
     }
     if (path !== undefined && withoutTime(file.name) === withoutTime(latestName)) own.push(file.name)
   }

@@ -2,7 +2,8 @@
 import type { Database } from 'bun:sqlite'
 import { existsSync, statSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { codeOf, EngineError, type FileRole, fileDamaged } from '../../errors.ts'
+import { AppError, codeOf } from '../../../error.ts'
+import { type FileRole, fileDamaged } from '../../errors.ts'
 import { openLocked, rowsOf } from '../driver.ts'
 import { isDamage, isLocked, isOutOfSpace, isUnshared, toOpenError } from '../errors.ts'
 import { markDamaged } from '../files/damage-mark.ts'
@@ -47,7 +48,7 @@ export type Cloned<C extends Counts> = C & { readonly dropped: string }
  */
 export async function cloneDatabase<C extends Counts>(source: Source<C>, target: string, options: CloneOptions) {
   if (fileIdentity(source.path) === fileIdentity(target)) {
-    throw new EngineError('misused', { message: `${target} is the ${source.role} itself: name another file.` })
+    throw new AppError('misused', { message: `${target} is the ${source.role} itself: name another file.` })
   }
   using replaced = lockTarget(source, target, options)
   return await withClone(source, target, options, ({ db, cloned, place }) => {
@@ -68,7 +69,7 @@ function lockTarget({ role, format }: Source, target: string, { force = false }:
 }
 
 const targetExists = (target: string) =>
-  new EngineError('file_unusable', {
+  new AppError('file_unusable', {
     message: `${target} is there already: name another file, or replace it by --force.`,
   })
 
@@ -190,8 +191,8 @@ function toCloneError(error: unknown, source: Source, target: string): unknown {
   if (isUnshared(error)) removeUnshared(source.path)
   if (isDamage(error) && source.role === 'database') markDamaged(source.path)
   if (isOfSource) return toOpenError(error, source.path, source.role)
-  // Neither an `EngineError` nor the reason of a signal has a code.
+  // Neither an `AppError` nor the reason of a signal has a code.
   if (!(error instanceof Error && codeOf(error) !== '')) return error
   const reason = isOutOfSpace(error) ? 'there is no space: make room' : error.message
-  return new EngineError('file_unusable', { message: `${target} cannot be made: ${reason}.`, cause: error })
+  return new AppError('file_unusable', { message: `${target} cannot be made: ${reason}.`, cause: error })
 }

@@ -1,6 +1,6 @@
 import { describeAddress } from '../../../domain/database-url.ts'
+import { storeUnusable } from '../../../engine/errors.ts'
 import type { CopyOptions } from '../../database.ts'
-import { storeUnusable } from '../../errors.ts'
 import { TABLES } from '../../tables.ts'
 import type { Source, Target } from '../../tools/contents.ts'
 import { AnswerTimeout, type Client, type ConnectionOptions, createClient, type Query } from '../driver.ts'

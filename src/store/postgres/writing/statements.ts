@@ -1,8 +1,8 @@
 // Tested in test/store/postgres/round-trips.test.ts.
-import type { ErrorKind } from '../../../domain/error.ts'
 import { PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
 import type { UserId } from '../../../domain/token.ts'
 import { GROUP_MAX_WRITES, type WriteResults } from '../../../engine/group-queue.ts'
+import type { ErrorKind } from '../../../error.ts'
 import { type Expected, mayMake } from '../../rows.ts'
 import { PLANT_COLUMNS } from '../../tables.ts'
 import { columns, type Parameter } from '../driver.ts'

@@ -1,6 +1,6 @@
 // Tested in test/store/postgres/lost-connection.test.ts.
-import { AppError } from '../../../domain/error.ts'
 import type { GroupOutcome } from '../../../engine/group-queue.ts'
+import { AppError } from '../../../error.ts'
 import type { OpenOptions, StoreDeadlines } from '../../database.ts'
 import type { Client, Query } from '../driver.ts'
 import { isConnectionLost, isRepeatable, repeat, toAppError } from '../errors.ts'

@@ -4,7 +4,6 @@ import { type OwnedPlant, PLANT_FIELDS, type PlantRow, toPlant } from '../../../
 import { openReader, rowsOf } from '../../../engine/sqlite/driver.ts'
 import { toEngineError } from '../../../engine/sqlite/errors.ts'
 import type { FileTools } from '../../database.ts'
-import { fromEngine } from '../../errors.ts'
 import { COLUMNS, KEYS } from '../../tables.ts'
 import { BATCH, type Contents, type Row } from '../../tools/contents.ts'
 import { PLANT_FORMAT } from '../format.ts'
@@ -33,7 +32,7 @@ export function contentsOf(db: Database, path: string): Contents {
         for (const rows of readBatches(select)) yield rows.map((row) => Object.values(row))
       } catch (error) {
         // Here, because the target of a copy would take the error for one of its own file.
-        throw fromEngine(toEngineError(error, path))
+        throw toEngineError(error, path)
       }
     },
   }

@@ -1,5 +1,5 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
-import { fileDamaged } from '../../../engine/errors.ts'
+import { fileDamaged, storeUnusable } from '../../../engine/errors.ts'
 import { insertInto, openReader } from '../../../engine/sqlite/driver.ts'
 import { isOfSqlite, toEngineError, toOpenError } from '../../../engine/sqlite/errors.ts'
 import { findAndMark, markedIfDamaged } from '../../../engine/sqlite/files/damage-mark.ts'
@@ -7,7 +7,6 @@ import { lockAlone } from '../../../engine/sqlite/files/lock.ts'
 import { createDatabase, ENTER_WAL_MODE } from '../../../engine/sqlite/files/new-database.ts'
 import { inspect, refuseSideFiles } from '../../../engine/sqlite/files/preflight.ts'
 import { findProblems, migrate } from '../../../engine/sqlite/migrate.ts'
-import { fromEngine, storeUnusable } from '../../errors.ts'
 import { COLUMNS } from '../../tables.ts'
 import type { Source, Target } from '../../tools/contents.ts'
 import { PLANT_FORMAT } from '../format.ts'
@@ -22,7 +21,7 @@ export async function readSqlite<T>(path: string, isSnapshot: boolean, use: (sou
     if (problems.length > 0) throw fileDamaged('database', path, `is damaged: ${problems.join('; ')}`)
     return await use(contentsOf(db, path))
   } catch (error) {
-    throw fromEngine(markedIfDamaged(toEngineError(error, path), path))
+    throw markedIfDamaged(toEngineError(error, path), path)
   }
 }
 
@@ -38,7 +37,7 @@ export async function fillSqlite<T>(path: string, fill: (target: Target) => Prom
     return result
   } catch (error) {
     // The other store may have failed, or a signal has come.
-    throw fromEngine(isOfSqlite(error) ? toOpenError(error, path) : error)
+    throw isOfSqlite(error) ? toOpenError(error, path) : error
   }
 }
 

@@ -2,7 +2,6 @@
 import { accessSync, constants, createReadStream, fstatSync, openSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { AppError } from '../../../domain/error.ts'
 import { openImmutable, openReader, openWriter } from '../../../engine/sqlite/driver.ts'
 import { isOutOfSpace, isUnshared, toEngineError, toOpenError } from '../../../engine/sqlite/errors.ts'
 import { markedIfDamaged } from '../../../engine/sqlite/files/damage-mark.ts'
@@ -18,8 +17,8 @@ import {
 import { pragmaNumber } from '../../../engine/sqlite/migrate.ts'
 import { backupIn, keepBackups } from '../../../engine/sqlite/tools/backups.ts'
 import { cloneDatabase, withClone } from '../../../engine/sqlite/tools/clone-database.ts'
+import { AppError } from '../../../error.ts'
 import type { FileStatus, FileTools, OpenOptions } from '../../database.ts'
-import { fromEngine } from '../../errors.ts'
 import { PLANT_FORMAT, SCHEMA_VERSION } from '../format.ts'
 import { exportPlants } from './contents.ts'
 import { importPlants } from './import.ts'
@@ -30,9 +29,9 @@ export const fileTools = (path: string): FileTools => {
     work().catch((error) => {
       // The connection is closed, so the file that could not grow may be gone.
       if (isOutOfSpace(error)) throw new AppError('store_full', { cause: error })
-      if (!isUnshared(error)) throw fromEngine(markedIfDamaged(toEngineError(error, path), path))
+      if (!isUnshared(error)) throw markedIfDamaged(toEngineError(error, path), path)
       removeUnshared(path)
-      throw fromEngine(toOpenError(error, path))
+      throw toOpenError(error, path)
     })
   return {
     backup: (file, options) => translated(async () => cloneDatabase(sourceOf(path), realPath(file), options)),

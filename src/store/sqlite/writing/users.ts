@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
-import { AppError } from '../../../domain/error.ts'
 import type { UserId } from '../../../domain/token.ts'
+import { AppError } from '../../../error.ts'
 import { DELETE_BATCH_PLANTS } from '../../rows.ts'
 import { findUser, requireUser } from '../lookups.ts'
 import type { PlantQuota } from './quota.ts'

@@ -32,9 +32,14 @@ export type ErrorKind =
   | 'file_unusable'
   | 'misused'
 
+/** An action that an operator takes by a command. */
+export type Remedy = 'restore' | 'check' | 'undo' | 'back up' | 'dump'
+
 interface AppErrorOptions {
   /** A full sentence for the person who asked, or for the operator if a store failed. Left out if the kind says everything. */
   readonly message?: string
+  /** What only the command line has words for. They continue the message, which therefore ends without a period. */
+  readonly remedy?: Remedy | undefined
   /** The write failed, but it may be stored all the same. */
   readonly outcomeIsUnknown?: boolean
   /** After how many seconds another try makes sense, if that is known. */
@@ -46,14 +51,16 @@ interface AppErrorOptions {
 /** The error class of this program. One place turns it into an answer, another into an exit code. */
 export class AppError extends Error {
   override readonly name = 'AppError'
+  readonly remedy: Remedy | undefined
   readonly outcomeIsUnknown: boolean
   readonly retryAfterS: number | undefined
 
   constructor(
     readonly kind: ErrorKind,
-    { message = '', outcomeIsUnknown = false, retryAfterS, cause }: AppErrorOptions = {},
+    { message = '', remedy, outcomeIsUnknown = false, retryAfterS, cause }: AppErrorOptions = {},
   ) {
     super(message, { cause })
+    this.remedy = remedy
     this.outcomeIsUnknown = outcomeIsUnknown
     this.retryAfterS = retryAfterS
   }
@@ -66,6 +73,9 @@ export class AppError extends Error {
 export function withKnownOutcome(error: unknown): never {
   throw error instanceof AppError ? new AppError(error.kind, { cause: error.cause }) : error
 }
+
+/** The kind of an error. `undefined` for a bug. */
+export const kindOf = (error: unknown): ErrorKind | undefined => (error instanceof AppError ? error.kind : undefined)
 
 /** The error of a wrong command line, or of a file that it names. The exit code is 2. */
 export const misused = (message: string, cause?: unknown): AppError => new AppError('misused', { message, cause })
