@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { FIELDS_IN_WORDS, ListedPlant, NewPlant, Plant, plantJson, toPlant } from '../domain/plant.ts'
 import { OTHERS_SEEN_WITHIN_MS } from '../domain/store.ts'
 import type { Caller, UserId } from '../domain/token.ts'
-import { AppError } from '../error.ts'
+import { AppError, kindOf } from '../error.ts'
 import { answerTagged, CREATED, ErrorBody, respond, SUCCESS } from './answers.ts'
 import { authentication, requireWrite } from './authentication.ts'
 import { readNewPlant } from './body.ts'
@@ -79,8 +79,7 @@ async function asUser<T>({ store, nowMs }: Services, caller: Caller, write: (use
   try {
     return await write(caller.userId)
   } catch (error) {
-    const isMissing = error instanceof AppError && error.kind === 'token_invalid'
-    if (!isMissing || caller.subject === undefined) throw error
+    if (kindOf(error) !== 'token_invalid' || caller.subject === undefined) throw error
     return write(await store.ensureUser(caller.userName, nowMs()))
   }
 }

@@ -9,7 +9,7 @@ import {
   type TaskOptions,
 } from '../domain/store.ts'
 import { type Token, tokenState } from '../domain/token.ts'
-import { AppError, type ErrorKind } from '../error.ts'
+import { AppError, kindOf } from '../error.ts'
 
 /** Plants of a deleted user that one transaction deletes, and the pause after it in which others can write. */
 export const DELETE_BATCH_PLANTS = 1000
@@ -41,7 +41,7 @@ export async function writeIf<T>(
     let expected: Expected = 'any'
     if (typeof condition === 'function') {
       stored = await read().catch((error) => {
-        if (!isOf('plant_not_found', error)) throw error
+        if (kindOf(error) !== 'plant_not_found') throw error
         return undefined
       })
       expected = stored === undefined ? 'none' : valuesOf(stored)
@@ -50,8 +50,8 @@ export async function writeIf<T>(
     try {
       return await write(expected)
     } catch (error) {
-      const isMissing = isOf('plant_not_found', error)
-      if (!(isMissing ? stored !== undefined : isOf('precondition_failed', error))) throw error
+      const isMissing = kindOf(error) === 'plant_not_found'
+      if (!(isMissing ? stored !== undefined : kindOf(error) === 'precondition_failed')) throw error
       if (expected === NO_PLANT || typeof condition === 'string') throw new AppError('precondition_failed')
       // Another request has written the plant meanwhile.
     }
@@ -70,8 +70,6 @@ export function deleteIf(
   // A plant that is not there cannot be deleted.
   return writeIf(holds, read, (expected) => deleteSame(typeof expected === 'string' ? NO_PLANT : expected))
 }
-
-const isOf = (kind: ErrorKind, error: unknown): boolean => error instanceof AppError && error.kind === kind
 
 /**
  * Deletes the plants of a user, and the user with the last batch. `deleteBatch` returns how many plants it has deleted: fewer

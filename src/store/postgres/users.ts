@@ -39,12 +39,7 @@ export function users({ read, changeTokens, deadlines }: Connections) {
     findUser: (name) => findUser(read, name),
 
     ensureUser: (name, createdAtMs) =>
-      changeTokens(async (query) => {
-        const { users } = await insertUsers(query, [{ userName: name, createdAtMs }])
-        const user = users.get(name)
-        if (user?.blockedAtMs !== undefined) throw new AppError('token_invalid')
-        return user?.id ?? NOBODY
-      }, deadlines.repeatMs),
+      changeTokens((query) => ensureUser(query, name, createdAtMs), deadlines.repeatMs),
 
     setUserBlock: (name, blockedAtMs, createsUser = false) =>
       changeTokens(async (query, announce) => {
@@ -65,8 +60,7 @@ export function users({ read, changeTokens, deadlines }: Connections) {
         await query(BLOCK, [user, Date.now()])
         return { user, tokens: (await query(DELETE_TOKENS, [user])).length }
       })
-      // By then every server knows of the block. A server that remembered this user would not show the plants of the user whom a
-      // JWT makes anew after the deletion.
+      // Then every server knows of the block, so none shows these plants to the user whom a JWT makes anew after the deletion.
       await Bun.sleep(TOKEN_CHANGES_SEEN_WITHIN_MS)
       const deleteBatch = () =>
         changeTokens(async (query, announce) => {
@@ -89,6 +83,14 @@ export async function requireUser(query: Query, name: string): Promise<UserId> {
   const user = await findUser(query, name)
   if (user === undefined) throw userNotFound(name)
   return user.id
+}
+
+/** The id of the user with a name, who is stored if missing. Rejects with `token_invalid` for a blocked one. */
+async function ensureUser(query: Query, name: string, createdAtMs: number): Promise<UserId> {
+  const { users } = await insertUsers(query, [{ userName: name, createdAtMs }])
+  const user = users.get(name)
+  if (user?.blockedAtMs !== undefined) throw new AppError('token_invalid')
+  return user?.id ?? NOBODY
 }
 
 /** The user with a name. */

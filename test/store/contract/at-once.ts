@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import type { Store } from '../../../src/domain/store.ts'
-import { NOBODY, providerUserName } from '../../../src/domain/token.ts'
+import { providerUserName } from '../../../src/domain/token.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { CREATED_AT_MS, createUser, listAll, newToken, outcomesOf } from '../fixtures.ts'
 
 /** Enough that a store with group commit commits several together. */
 const MANY = 200
 const CALLS = 20
-const ADA = { id: NOBODY, name: providerUserName('https://issuer.example.org', 'ada'), createdAtMs: CREATED_AT_MS }
+const FIRST_USERS = 40
 const FIRST = { ifNone: true }
 
 type Call = (store: Store, index: number) => Promise<unknown>
@@ -65,13 +65,18 @@ export function atOnceContract({ open }: StoreUnderTest): void {
       ])
     })
 
-    test('of ensureUser make one user', async () => {
+    test('of ensureUser and a first create make each user once, and refuse nobody', async () => {
       await using opened = await openTwice()
+      const nameOf = (index: number) => providerUserName('https://issuer.example.org', `${index % FIRST_USERS}`)
 
-      const outcomes = await outcomesOf(opened.callAll((store) => store.ensureUser(ADA.name, ADA.createdAtMs)))
+      const creates = opened.callAll(async (store, index) => {
+        const user = await store.ensureUser(nameOf(index), CREATED_AT_MS)
+        await store.createPlant(user, { id: BigInt(index), name: 'Fern' })
+      }, 3 * FIRST_USERS)
 
-      expect(outcomes).toEqual(Array(CALLS).fill('done'))
-      expect(await opened.store.listUsers()).toMatchObject([{ name: ADA.name }])
+      expect(await outcomesOf(creates)).toEqual(Array(3 * FIRST_USERS).fill('done'))
+      const users = (await opened.store.listUsers()).map(({ name, plants }) => [name, plants])
+      expect(users).toEqual(Array.from({ length: FIRST_USERS }, (_, index) => [nameOf(index), 3]).toSorted())
     })
 
     test('are done in the order in which they were asked for', async () => {

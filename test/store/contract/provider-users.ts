@@ -1,9 +1,13 @@
 import { describe, expect, test } from 'bun:test'
+import type { Plants } from '../../../src/domain/store.ts'
 import { NOBODY, providerUserName } from '../../../src/domain/token.ts'
+import type { ErrorKind } from '../../../src/error.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { CREATED_AT_MS, outcomesOf } from '../fixtures.ts'
 
 const ADA = providerUserName('https://issuer.example.org', 'ada')
+const isDefined = (stored: unknown): boolean => stored !== undefined
+const isUndefined = (stored: unknown): boolean => stored === undefined
 const fern = { id: 1n, name: 'Fern', tag: 'green' }
 
 /** Tests what the comments of `Store` say about users whom an identity provider knows. */
@@ -22,14 +26,23 @@ export function providerUsersContract({ open }: StoreUnderTest): void {
     })
   })
 
-  test.each([
-    ['createPlant', undefined, 'token_invalid'],
-    ['putPlant', undefined, 'token_invalid'],
-    ['putPlant', 'none', 'token_invalid'],
-    ['putPlant', 'some', 'precondition_failed'],
-  ] as const)('%s of a user who does not exist, if there is %s, rejects with %s', async (method, condition, kind) => {
-    await using opened = await open()
-    expect(await outcomesOf([opened.store[method](NOBODY, fern, condition)])).toEqual([kind])
+  test.each<readonly [title: string, ErrorKind, (plants: Plants) => Promise<unknown>, quotaPlants?: number]>([
+    ['a create', 'token_invalid', (plants) => plants.createPlant(NOBODY, fern)],
+    ['a create with a quota of 0', 'quota_exceeded', (plants) => plants.createPlant(NOBODY, fern), 0],
+    ['a put', 'token_invalid', (plants) => plants.putPlant(NOBODY, fern)],
+    ['a put with a quota of 0', 'quota_exceeded', (plants) => plants.putPlant(NOBODY, fern), 0],
+    ['a put if there is none', 'token_invalid', (plants) => plants.putPlant(NOBODY, fern, 'none')],
+    ['a put whose function holds for none', 'token_invalid', (plants) => plants.putPlant(NOBODY, fern, isUndefined)],
+    ['a put if there is some', 'precondition_failed', (plants) => plants.putPlant(NOBODY, fern, 'some')],
+    [
+      'a put whose function fails for none',
+      'precondition_failed',
+      (plants) => plants.putPlant(NOBODY, fern, isDefined),
+    ],
+  ])('%s of a missing user stores nothing, and rejects with %s', async (_, kind, write, quotaPlants = undefined) => {
+    await using opened = await open({ quotaPlants })
+
+    expect(await outcomesOf([write(opened.store)])).toEqual([kind])
     expect(await opened.store.listUsers()).toEqual([])
   })
 }

@@ -16,7 +16,7 @@ export async function findOverQuota(
 ): Promise<ReadonlySet<PlantWrite>> {
   const makes = plants.filter(({ expected }) => mayMake(expected))
   const users = makes.map(({ user }) => user)
-  // A user who does not exist is not locked. Only a quota of 0 is one for this user, because the create refuses the others itself.
+  // A user who does not exist is not locked, and is refused by the write itself, unless the quota is 0.
   const locked = await query<{ readonly id: bigint }>(LOCK_USERS, columns('int8', [...new Set(users)]))
   const counts = locked.map(async ({ id }): Promise<[UserId, number]> => {
     const [stored] = await query<{ readonly plants: bigint }>(COUNT_PLANTS, [id, quotaPlants])
