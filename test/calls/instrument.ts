@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type ParserOptions, parse } from '@babel/parser'
 
 /** Bundled for browsers or by macros: no test in a browser can write a file. */
-export const LEFT_OUT = 'http/page/browser/'
+export const LEFT_OUT = 'page/'
 
 /** Each call, or only the first one of each function in a thread. The latter leaves out programs that cannot write the file. */
 type Recorded = 'each call' | 'first calls'

@@ -30,7 +30,7 @@ const PLANTS = [
 
 /** The hash of what the pictures show: the sources of the page, and this script. */
 export function hashOfSources(): string {
-  const files = ['src/http/page/**/*', 'test/support/pictures.ts'].flatMap((pattern) => [
+  const files = ['src/page/**/*', 'src/http/page/*', 'test/support/pictures.ts'].flatMap((pattern) => [
     ...new Glob(pattern).scanSync(PROJECT),
   ])
   const hash = new Bun.CryptoHasher('sha256')

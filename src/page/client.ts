@@ -1,5 +1,5 @@
 // Tested in test/http/socket/page-answers.test.ts.
-import { entityTagOf } from '../../etag.ts'
+import { entityTagOf } from '../domain/etag.ts'
 import { type Answer, CODES, isPassing, readAnswer } from './answer.ts'
 import { FIELD_NAMES, type Plant } from './fields.ts'
 import { describePlant, describeRefusal } from './messages.ts'
