@@ -12,6 +12,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'error.ts': [],
   domain: ['error.ts'],
   engine: ['error.ts'],
+  files: [],
   store: ['domain', 'engine', 'error.ts'],
   'controls.ts': [],
   'log.ts': ['controls.ts'],
@@ -19,11 +20,12 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'config.ts': ['domain', 'error.ts', 'log.ts', 'values.ts'],
   'values.ts': ['domain', 'error.ts'],
   // It runs in browsers, so it shares with the server only what runs anywhere.
-  page: ['domain/etag.ts', 'domain/plant-file.ts'],
+  page: ['domain/etag.ts', 'files/plant-file.ts'],
   http: ['domain', 'error.ts', 'log.ts', 'config.ts'],
   cli: [
     'domain',
     'error.ts',
+    'files',
     'store/open.ts',
     'store/database.ts',
     'http',
@@ -165,6 +167,13 @@ describe('the house', () => {
 
     expect([...new Set(shared.map(({ to }) => to))].sort()).toEqual([...(MAY_IMPORT.page ?? [])])
     expect(shared.flatMap(({ to }) => importedBy.get(to) ?? [])).toEqual([])
+  })
+
+  test('reads files of plants with what browsers have, and Papa Parse', () => {
+    const texts = sources.filter(({ file }) => file.startsWith('files/')).map(({ text }) => text)
+    const found = texts.flatMap((text) => text.match(/ from '[^.'].*|\b(?:Bun|Buffer|process)\b/g) ?? [])
+
+    expect(found).toEqual([" from 'papaparse'"])
   })
 
   test('has no file that imports itself by a circle of imports, those of types included', () => {

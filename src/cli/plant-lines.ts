@@ -11,10 +11,10 @@ import {
   toPlant,
   valuesOf,
 } from '../domain/plant.ts'
-import { openCsv, renderCsv } from '../domain/plant-csv.ts'
-import { type CsvReader, describeFile, NO_JSON, plantLines } from '../domain/plant-file.ts'
 import { OTHER_NAME_RULE, PROVIDER_USER_PREFIX, USER_NAME, USER_NAME_RULE } from '../domain/token.ts'
 import { AppError } from '../error.ts'
+import { openCsv, renderCsv } from '../files/plant-csv.ts'
+import { type CsvReader, describeFile, NO_JSON, plantLines } from '../files/plant-file.ts'
 
 const LINE_FEED = 0x0a
 
@@ -36,8 +36,8 @@ export const renderPlantCsv = (plants: readonly OwnedPlant[]): string =>
 const CSV_FIELDS = NEW_PLANT_FIELDS.map((name) => ({ name, isOptional: isOptional(name) }))
 
 /**
- * The plants of a stream, or why a line is refused; the first time also what the file looks like. A line without a user is one of
- * `user`. Calls `onBatch` with the bytes that were read whenever the lines of a chunk are done.
+ * The plants of a stream, or why a line is refused. The first reason tells what another kind of file looks like. A line
+ * without a user is one of `user`. Calls `onBatch` with the bytes that were read whenever the lines of a chunk are done.
  */
 export async function* readPlants(
   stream: AsyncIterable<Uint8Array>,
@@ -57,8 +57,8 @@ export async function* readPlants(
   })
   for await (const { number, line, json, problem } of lines) {
     const plant = problem ?? parsePlantLine(json === undefined ? line : Buffer.from(json), user)
-    if (typeof plant !== 'string' || isKnown) yield { number, plant }
-    else yield { number, plant: plant + describeFile(Buffer.from(line).toString('latin1')) }
+    const kind = typeof plant === 'string' && !isKnown ? describeFile(Buffer.from(line).toString('latin1')) : undefined
+    yield { number, plant: kind ?? plant }
     isKnown ||= typeof plant === 'string'
   }
 }

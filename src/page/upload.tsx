@@ -1,6 +1,6 @@
 // Tested in test/http/socket/page-tools.test.ts.
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { type CsvReader, describeFile, type FileLine, type PlantLine, plantLines } from '../domain/plant-file.ts'
+import { type CsvReader, describeFile, type FileLine, type PlantLine, plantLines } from '../files/plant-file.ts'
 import { CODES, isPassing, parse } from './answer.ts'
 import { createFrom, Refusal, refusalIn } from './client.ts'
 import { FIELDS } from './fields.ts'
@@ -43,14 +43,14 @@ export function Upload() {
       const { number, text, json = text, problem } = line
       const done = problem ? new Refusal(0, problem) : await createFrom(json, parse(json) ?? {}).catch(refusalIn)
       const isRefused = done instanceof Refusal && done.code !== CODES.unknown
-      const told = done instanceof Refusal ? done.message : `${done}.`
-      const hint = isRefused && now.refused === 0 ? hintOf(line) : ''
+      const kind = isRefused && now.refused === 0 ? kindOf(line) : undefined
+      const told = kind ?? (done instanceof Refusal ? done.message : `${done}.`)
       const isShown = now.results.length < RESULTS_MAX * (isRefused ? 2 : 1)
       show({
         added: now.added + Number(done === 'added'),
         there: now.there + Number(done === 'already there'),
         refused: now.refused + Number(isRefused),
-        results: isShown ? [...now.results, `Line ${number}: ${told}${hint}`] : now.results,
+        results: isShown ? [...now.results, `Line ${number}: ${told}`] : now.results,
       })
       // Nobody has refused it: the user has given it up.
       if (done instanceof Refusal && (done.code < 0 || isPassing(done.code))) job.abort()
@@ -95,8 +95,8 @@ function choose(event: MouseEvent & { readonly currentTarget: HTMLInputElement }
 }
 
 /** What a file without lines of plants looks like. */
-const hintOf = ({ text, json, problem = TOO_LONG }: PlantLine<FileLine>): string =>
-  json === undefined && problem === TOO_LONG ? describeFile(text.replace(/\P{ASCII}/gu, '?')) : ''
+const kindOf = ({ text, json, problem = TOO_LONG }: PlantLine<FileLine>): string | undefined =>
+  json === undefined && problem === TOO_LONG ? describeFile(text.replace(/\P{ASCII}/gu, '?')) : undefined
 
 /** Does something with each line of a plant, until it is stopped. Returns how it ended. */
 async function eachLine(
@@ -122,9 +122,8 @@ async function eachLine(
   }
 }
 
-/** Loads the reader of CSV if the first line of a file looks like CSV. */
+/** Loads the reader of CSV. */
 async function openCsv(header: string): Promise<CsvReader | string | undefined> {
-  if (!/^"?\w+"?[,;]/.test(header)) return undefined
   try {
     const csv = await import(document.querySelector<HTMLLinkElement>('link[rel=module]')?.href ?? '')
     return csv.openCsv(header, FIELDS)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { CSV_HEADER, readLines, readPlants, renderPlantCsv } from '../../src/cli/plant-lines.ts'
+import { CSV_FILES } from '../support/csv-files.ts'
 import { expectProperty } from '../support/properties.ts'
 
 const MAX_BYTES = 8
@@ -75,3 +76,19 @@ test('plants come back from CSV wherever it is cut, but an empty tag is none', (
       expect(found).toEqual(plants)
     },
   ))
+
+test.each(CSV_FILES)('%j is read as spreadsheets mean it', async (text, lines) => {
+  const found: unknown[] = []
+  for await (const { number, plant } of readPlants(chunksOf([text]), { user: 'me', maxLine: 9999 }, () => {}))
+    found.push([`${number}`, typeof plant === 'string' ? plant : { id: Number(plant.id), ...plant.plant }])
+
+  expect(found).toEqual(Object.entries(lines))
+})
+
+test('a field of a million quotes is read', async () => {
+  const chunks = chunksOf(['id,name\n1,"', '""'.repeat(1_000_000), '"\n'])
+  const names: unknown[] = []
+  for await (const { plant } of readPlants(chunks, { user: 'me', maxLine: 3_000_000 }, () => {})) names.push(plant)
+
+  expect(names).toEqual([{ user: 'me', id: 1n, plant: { name: '"'.repeat(1_000_000) } }])
+})

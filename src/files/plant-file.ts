@@ -7,9 +7,9 @@ export interface PlantField {
 
 /**
  * Takes the next line of CSV. Returns the JSON of the plant that ends with it, or why the plant is refused, or `undefined` while
- * a quoted field goes on in the next line.
+ * a quoted field goes on in the next line, or `empty` if all fields are.
  */
-export type CsvReader = (line: string) => { readonly json: string } | { readonly problem: string } | undefined
+export type CsvReader = (line: string) => { readonly json: string } | { readonly problem: string } | 'empty' | undefined
 
 /** A line of a file, without its line feed. Several lines of CSV are one if they are one plant. */
 export interface FileLine {
@@ -39,18 +39,22 @@ const OTHER_FILES: readonly (readonly [pattern: RegExp, advice: string])[] = [
   [/^(?:\xff\xfe|\xfe\xff|.?\0)/s, 'UTF-16: convert it to UTF-8'],
   [/^\s*\[/, 'a JSON array: write each plant in a line of its own'],
   [/^\s*\{\s*$/, 'pretty-printed JSON: write each plant in one line'],
-  [/^[\w "-]+[,;\t]/, 'CSV without its header: begin it with the line id,name,tag'],
   [/[^\x80-\xff][\x80-\xff][^\x80-\xff]/, 'Latin-1: convert it to UTF-8'],
 ]
 
-/** The kind of file that has such a line in Latin-1, as a sentence behind another one, or nothing. */
-export function describeFile(line: string): string {
+/** What to say instead of a refusal if a file of another kind has such a line in Latin-1. */
+export function describeFile(line: string): string | undefined {
   const [, advice] = OTHER_FILES.find(([pattern]) => pattern.test(line)) ?? []
-  return advice ? ` The file looks like ${advice}.` : ''
+  return advice && `the file looks like ${advice}.`
 }
 
+/** How a plant or an array begins in JSON. No header of CSV does. */
+const JSON_START = /^\s*[{[]/
+/** What Excel takes, and other programs write, before the header of CSV. */
+const SEPARATOR = /^"?sep=[,;\t]"?\r?$/i
+
 interface Rules {
-  /** Begins to read CSV if the first line is its header, or says why it is refused. */
+  /** Begins to read CSV if the first line, which is no JSON, is its header, or says why it is refused. */
   readonly openCsv: (header: string) => CsvReader | string | undefined | Promise<CsvReader | string | undefined>
   readonly maxBytes: number
   /** What is said of a longer line. */
@@ -70,12 +74,13 @@ export async function* plantLines<Line extends FileLine>(
   /** The lines of a plant of CSV so far, as one. */
   let begun: Line | undefined
   for await (const line of lines) {
-    if (begun === undefined && line.text.trim() === '' && line.bytes <= maxBytes) continue
+    const isSkipped = line.text.trim() === '' || (isHeader && SEPARATOR.test(line.text))
+    if (begun === undefined && isSkipped && line.bytes <= maxBytes) continue
     if (begun) begun = { ...begun, bytes: begun.bytes + 1 + line.bytes, isUtf8: begun.isUtf8 && line.isUtf8 }
     else begun = line
     if (begun.bytes > maxBytes) return yield { ...begun, problem: tooLong, isLast: true }
     if (isHeader) {
-      const opened = await openCsv(line.text)
+      const opened = JSON_START.test(line.text) ? undefined : await openCsv(line.text)
       if (typeof opened === 'string') return yield { ...begun, problem: opened, isLast: true }
       csv = opened
       isHeader = false
@@ -84,7 +89,8 @@ export async function* plantLines<Line extends FileLine>(
     if (begun === undefined) continue
     const found = csv ? csv(line.text) : {}
     if (found === undefined) continue
-    yield { ...begun, ...(csv && !begun.isUtf8 ? { problem: 'it is not UTF-8: save the file as UTF-8.' } : found) }
+    if (found !== 'empty')
+      yield { ...begun, ...(csv && !begun.isUtf8 ? { problem: 'it is not UTF-8: save the file as UTF-8.' } : found) }
     begun = undefined
   }
   if (begun) yield { ...begun, problem: 'a quoted field in it does not end.' }
