@@ -24,26 +24,37 @@ export function plantWrites(writer: Database, quota?: PlantQuota) {
   const replaceOne = writer.prepare<unknown, SQLQueryBindings[]>(`${REPLACE} user_id = ? and id = ?`)
   const replaceSame = writer.prepare<unknown, SQLQueryBindings[]>(`${REPLACE} ${IS_SAME}`)
 
-  const createPlant = (user: UserId, idText: string, ...values: PlantValues): void => {
-    const id = BigInt(idText)
-    // If the plant exists, the insert finds it, and that is the reason to tell.
-    if (quota?.isUsedUp(user) && selectId.get(user, id) === null) throw new AppError('quota_exceeded')
+  /** Whether the last put replaced a plant. If not, the next one tries first to make its plant, which saves a statement. */
+  let hasReplaced = true
+
+  /** Stores the plant unless the user has one with that id. Returns whether it did. */
+  const insertNew = (user: UserId, id: bigint, values: PlantValues): boolean => {
     try {
-      if (insert.run(user, id, ...values).changes === 0) throw new AppError('plant_exists')
+      return insert.run(user, id, ...values).changes > 0
     } catch (error) {
       // There is no such user: not yet, or no more.
       if (codeOf(error) === 'SQLITE_CONSTRAINT_FOREIGNKEY') throw new AppError('token_invalid', { cause: error })
       throw error
     }
+  }
+
+  const createPlant = (user: UserId, idText: string, ...values: PlantValues): void => {
+    const id = BigInt(idText)
+    // If the plant exists, the insert finds it, and that is the reason to tell.
+    if (quota?.isUsedUp(user) && selectId.get(user, id) === null) throw new AppError('quota_exceeded')
+    if (!insertNew(user, id, values)) throw new AppError('plant_exists')
     quota?.record(user, 1)
   }
 
   /** Returns true if it made the plant, and nothing if it replaced one. */
   const putPlant = (user: UserId, idText: string, values: PlantValues, expected: Expected): true | undefined => {
     const id = BigInt(idText)
+    // A quota first has to know whether the plant exists.
+    if (!hasReplaced && expected === 'any' && quota === undefined && insertNew(user, id, values)) return true
     if (expected !== 'none') {
       const [replace, same] = typeof expected === 'string' ? [replaceOne, []] : [replaceSame, expected]
-      if (replace.run(...values, user, id, ...same).changes > 0) return undefined
+      hasReplaced = replace.run(...values, user, id, ...same).changes > 0
+      if (hasReplaced) return undefined
     }
     if (expected === 'none' ? selectId.get(user, id) !== null : expected !== 'any')
       throw new AppError('precondition_failed')
