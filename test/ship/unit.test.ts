@@ -143,6 +143,32 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit', () => {
     expect(ended).toEqual({ Result: 'success', ExecMainStatus: '0', ActiveState: 'inactive' })
   })
 
+  test('starts again until the machine has its address, and does not start again after exit code 2', async () => {
+    const listen = '192.0.2.1:3000'
+    /** Starts the service with one more variable, and tries again sooner, so that the test is short. */
+    const startWith = async (variable: string) => {
+      await systemd.write(`${SETTINGS}/again.conf`, `[Service]\nRestartSec=100ms\nEnvironment=${variable}\n`)
+      await systemd.run(['systemctl', 'daemon-reload'])
+      await systemd.tryRun(['systemctl', 'reset-failed', UNIT])
+      await systemd.tryRun(['systemctl', 'restart', UNIT])
+    }
+    const limits = await systemd.show(['StartLimitIntervalUSec', 'StartLimitBurst'])
+    await startWith(`PLANTSTORE_LISTEN=${listen}`)
+    // By default systemd would have given up after five starts.
+    const hasFailedOften = async () => Number((await systemd.show(['NRestarts'])).NRestarts) > 10
+    await until('more than ten starts have failed', hasFailedOften)
+    await systemd.run(['ip', 'address', 'add', '192.0.2.1/32', 'dev', 'lo'])
+    await healthyPid(`--listen=${listen}`)
+    await startWith('PLANTSTORE_MAX_BODY=none')
+    const wrong = await systemd.show(['ActiveState', 'ExecMainStatus', 'NRestarts'])
+    await systemd.run(['rm', `${SETTINGS}/again.conf`])
+    await systemd.run(['systemctl', 'daemon-reload'])
+    await systemd.run(['systemctl', 'restart', UNIT])
+
+    expect(limits).toEqual({ StartLimitIntervalUSec: '3min', StartLimitBurst: '90' })
+    expect(wrong).toEqual({ ActiveState: 'failed', ExecMainStatus: '2', NRestarts: '0' })
+  })
+
   test('has a start that returns once the server is ready, or has ended', async () => {
     await systemd.run(['systemctl', 'restart', UNIT])
     const isReady = (await systemd.tryRun(['plantstore', 'healthcheck'])).exitCode === 0
