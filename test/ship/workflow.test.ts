@@ -56,7 +56,7 @@ describe('the GitHub workflows', () => {
     const stepsOfTests = known.filter((step) => step.startsWith('test'))
 
     expect(check?.steps?.at(-1)?.run).toBe('bash .ci/run $STEPS')
-    expect(jobs).toHaveLength(3)
+    expect(jobs).toHaveLength(4)
     expect(new Set(jobs.flat())).toEqual(new Set(known.filter((step) => step !== 'install')))
     expect(jobs.flat().filter((step) => step !== 'build')).toHaveLength(known.length - 2)
     for (const steps of jobs) expect(steps[0] === 'build').toBe(steps.some((step) => step.startsWith('test:')))
@@ -64,6 +64,7 @@ describe('the GitHub workflows', () => {
       const counted = (steps.length === 0 ? stepsOfTests : steps).flatMap((step) => REPORTS[step] ?? [])
       expect(await runCi(steps)).toEqual([
         ['run', 'check', ...steps].join(' '),
+        ...(steps.length === 0 ? ['run check:ship'] : []),
         ...(counted.length === 0 ? [] : [['.ci/count.ts', ...counted].join(' ')]),
       ])
     }
