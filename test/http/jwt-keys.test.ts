@@ -280,7 +280,7 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     pass = service.pass
 
     // The stream ends with an error that says nothing.
-    expect(await rejectionOf(service.list('', { token }))).toBeUndefined()
+    expect(await rejectionOf(service.list('', { token }))).toEqual({ reason: undefined })
     expect(service.warnings()).toHaveLength(1)
     expect(await service.code(token)).toBe(40102)
   })

@@ -2,6 +2,7 @@ import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
 import { type NewPlant, valuesOf } from '../../src/domain/plant.ts'
 import type { NewToken, Store } from '../../src/domain/store.ts'
 import type { Token, UserId } from '../../src/domain/token.ts'
+import { kindOf } from '../../src/error.ts'
 
 /** A time at which things are created. */
 export const CREATED_AT_MS = 1_700_000_000_000
@@ -67,6 +68,11 @@ export async function closeNow(store: Store): Promise<void> {
   store.close = async () => {}
 }
 
-/** The outcome of each write: `done`, or the kind of the error. */
+/** The outcome of each write: `done`, or the kind of the error, or a bug's text. */
 export const outcomesOf = async (writes: readonly Promise<unknown>[]): Promise<string[]> =>
-  (await Promise.allSettled(writes)).map((result) => (result.status === 'fulfilled' ? 'done' : result.reason.kind))
+  (await Promise.allSettled(writes)).map((result) =>
+    result.status === 'fulfilled' ? 'done' : outcomeOf(result.reason),
+  )
+
+/** The kind of an error, or the text of a bug. */
+export const outcomeOf = (reason: unknown): string => kindOf(reason) ?? String(reason)

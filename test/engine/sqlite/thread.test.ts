@@ -6,7 +6,7 @@ import { shareChanges, shareCheckTime } from '../../../src/engine/sqlite/version
 import { openWriter, useThread } from '../../../src/engine/sqlite/writer.ts'
 import type { Writes } from '../../../src/store/sqlite/writing/writes.ts'
 import { FERN, listIds, newToken } from '../../store/fixtures.ts'
-import { rejectionOf } from '../../store/rejection.ts'
+import { asObject, rejectionOf } from '../../store/rejection.ts'
 import { makeDatabase, makeDatabaseFolder, openForTest, openWithUser } from '../../store/sqlite/files.ts'
 import { until } from '../../support/until.ts'
 import { ENDS, watchThreads } from './threads.ts'
@@ -52,7 +52,7 @@ describe.each(Object.entries(ENDS))('a thread that %s', (_, end) => {
     const reasons = await Promise.all(ids.map((id) => rejectionOf(store.createPlant(user, { id, name: 'Ivy' }))))
 
     expect(threads.hasEnded()).toBe(true)
-    const inDoubt = reasons.findIndex((reason) => (reason as { outcomeIsUnknown?: boolean }).outcomeIsUnknown === false)
+    const inDoubt = reasons.findIndex(({ outcomeIsUnknown }) => outcomeIsUnknown === false)
     expect(inDoubt).toBeGreaterThan(0)
     const failed = (outcomeIsUnknown: boolean) => expect.objectContaining({ kind: 'store_failed', outcomeIsUnknown })
     expect(reasons).toEqual(ids.map((_, index) => failed(index < inDoubt)))
@@ -155,7 +155,7 @@ async function openWithPlant() {
 /** A writer with a thread, and the failures that it reported. */
 function openThread(path: string) {
   const failures: unknown[] = []
-  const onFailure = (error: unknown) => void failures.push(error)
+  const onFailure = (error: unknown) => void failures.push(asObject(error))
   const options = {
     path,
     identity: fileIdentity(path),

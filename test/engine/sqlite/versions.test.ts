@@ -14,7 +14,7 @@ import {
   shareCheckTime,
   type Version,
 } from '../../../src/engine/sqlite/versions.ts'
-import type { AppError } from '../../../src/error.ts'
+import { kindOf } from '../../../src/error.ts'
 import { NO_PLANT } from '../../../src/store/rows.ts'
 import { PLANT_FORMAT } from '../../../src/store/sqlite/format.ts'
 import { type Call, createWrites, PLANT_STORE } from '../../../src/store/sqlite/writing/writes.ts'
@@ -146,7 +146,7 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
         Reflect.apply(writes[name], undefined, values)
         addChange(changed, PLANT_STORE.invalidates(call))
       } catch (error) {
-        expect([refused.has(index), (error as AppError).kind]).toEqual([true, 'precondition_failed'])
+        expect([refused.has(index), kindOf(error)]).toEqual([true, 'precondition_failed'])
       }
     }
     yield

@@ -1,7 +1,7 @@
 import { describe, expect } from 'bun:test'
 import type { NewPlant, Plant } from '../../../src/domain/plant.ts'
 import type { PlantCondition, Store } from '../../../src/domain/store.ts'
-import { createUser, listAll, outcomesOf } from '../fixtures.ts'
+import { createUser, listAll, outcomeOf, outcomesOf } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
 import type { TestedStore } from './test-store.ts'
 
@@ -20,8 +20,7 @@ const CONDITIONS: readonly (readonly [condition: PlantCondition, ifThere: unknow
 const MANY_PUTS = 2000
 
 /** What each call resolves to, or the kind of its error. */
-const resultsOf = (calls: readonly Promise<unknown>[]) =>
-  Promise.all(calls.map((call) => call.catch((error) => error.kind)))
+const resultsOf = (calls: readonly Promise<unknown>[]) => Promise.all(calls.map((call) => call.catch(outcomeOf)))
 
 /** Tests what the comments of `Store` say about puts, and about deletes with a condition, while others write the plant. */
 export function plantsContract({ test }: TestedStore): void {

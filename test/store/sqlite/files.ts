@@ -9,6 +9,7 @@ import type { OpenOptions } from '../../../src/store/database.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { createUser } from '../fixtures.ts'
+import { asObject } from '../rejection.ts'
 
 /** The endings of the files beside a database. */
 export const WAL = '-wal'
@@ -22,8 +23,8 @@ export function makeDatabaseFolder() {
 
 /** A store that is closed at the end, with the failures that it reported. */
 export async function openForTest(path: string, options: OpenOptions = {}) {
-  const failures: AppError[] = []
-  const store = await openStore(path, (failure) => failures.push(failure), options)
+  const failures: ReturnType<typeof asObject>[] = []
+  const store = await openStore(path, (failure) => failures.push(asObject(failure)), options)
   let isClosed = false
   const close = async () => {
     if (isClosed) return
