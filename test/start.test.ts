@@ -18,7 +18,7 @@ test('bun start installs, makes the database and a first token, and serves', asy
       PLANTSTORE_DATABASE: join(folder.path, 'plantstore.db'),
     },
   })
-  await until('the server has said where it listens', () => stderr().includes('/docs'))
+  await until('the server has said where it listens', (see) => see(stderr()).includes('/docs'))
   const [url = ''] = /http:\/\/127\.0\.0\.1:\d+\/plants/.exec(stderr()) ?? []
   const headers = { authorization: `Bearer ${/plst_\w+/.exec(stderr())}`, 'content-type': 'application/json' }
   const created = await fetch(url, { method: 'POST', headers, body: '{"id":1,"name":"Monstera"}' })

@@ -10,6 +10,7 @@ import { lacks } from '../support/requirement.ts'
 import { until } from '../support/until.ts'
 import { refusal, refusalWith } from './support/answers.ts'
 import { ACROSS, copy, fill, IDS, TEXTS, WAYS } from './support/copies.ts'
+import { answerOf } from './support/service-client.ts'
 
 /** The last line of a copy. */
 const endOf = (from: string) => `End the servers that use ${from}: the copy has none of their later writes\\.\n`
@@ -98,14 +99,14 @@ describe('copy', () => {
       await using target = await POSTGRES.make()
       const { write: token } = await fill(source.database)
       await using server = await serve(target.database)
-      const statusOf = async () => (await server.request('GET', '/plants?limit=1', { token })).status
-      expect(await statusOf()).toBe(401)
+      const list = () => answerOf(server.request('GET', '/plants?limit=1', { token }))
+      expect(await list()).toMatchObject({ status: 401 })
 
       expect(await copy(source.database, target.database)).toMatchObject({ exitCode: 0 })
       const copied = await target.dump()
       const again = await copy(source.database, target.database)
 
-      await until('the server knows the copied tokens', async () => (await statusOf()) === 200)
+      await until('the server knows the copied tokens', async (see) => see(await list()).status === 200)
       expect(again).toEqual(refusal(3, `The database ${target.database} is not empty: name another one.`))
       expect({ ...(await target.dump()), tokens: [] }).toEqual({ ...copied, tokens: [] } as never)
       expect(await server.end()).toBe(0)

@@ -43,7 +43,7 @@ describe.concurrent('the log of a server', () => {
     await half.until(() => half.text() !== '')
     // The kernel forgets the address at once if the client resets the connection.
     half.endOwnSide()
-    await until('the request is logged', () => server.stdout().includes('"createPlant"'))
+    await until('the request is logged', (see) => see(server.stdout()).includes('"createPlant"'))
     await server.end()
 
     expect(server.stdout()).toMatch(/"operation":"createPlant".*"status":400.*"remoteAddress":"127\.0\.0\.1"/)

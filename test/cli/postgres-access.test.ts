@@ -10,7 +10,7 @@ import { OWN_POSTGRES, ownedByServer } from '../support/postgres-system.ts'
 import { lacks } from '../support/requirement.ts'
 import { until } from '../support/until.ts'
 import { OUTPUTS } from './support/outputs.ts'
-import { statusOf } from './support/service-client.ts'
+import { answerOf } from './support/service-client.ts'
 
 const COMMANDS = [['check'], ['token', 'list'], ['user', 'list'], ['user', 'delete', 'nobody', '--yes']]
 
@@ -38,12 +38,17 @@ describe.skipIf(lacks(OWN_POSTGRES))('the password of a PostgreSQL database', ()
     if (isFile) {
       writeFileSync(file, `${GUARDED.password}\n\n`)
       const problem = `"kind":"store_failed","reason":"Error: the file ${file} must have one line`
-      await until('the server says what is wrong', async () => {
-        return (await statusOf(server, '/readyz')) === 503 && server.stdout().includes(problem)
+      await until('the server says what is wrong', async (see) => {
+        return (
+          (await answerOf(server.request('GET', '/readyz'))).status === 503 && see(server.stdout()).includes(problem)
+        )
       })
       writeFileSync(file, GUARDED.password)
     }
-    await until('the server is ready', async () => (await statusOf(server, '/readyz')) === 200)
+    await until(
+      'the server is ready',
+      async (see) => see(await answerOf(server.request('GET', '/readyz'))).status === 200,
+    )
     const outputs = await Promise.all(COMMANDS.map((args) => runPlantstore([...args, '--database', database], { env })))
     const output = outputs.map(({ stdout, stderr }) => stdout + stderr).join()
 
@@ -66,8 +71,8 @@ describe.skipIf(lacks(OWN_POSTGRES))('a connection to a PostgreSQL database', ()
       const database = `${url.replace('127.0.0.1', host)}?${query}`
       const args = ['token', 'create', '--user', 'me', '--database', database]
       // A busy machine may need more than the 2 s that a command waits for a connection.
-      return until('the database answers in time', async () => {
-        const { exitCode, stderr } = await runPlantstore(args, { env })
+      return until('the database answers in time', async (see) => {
+        const { exitCode, stderr } = see(await runPlantstore(args, { env }))
         return !/timeout|did not answer/i.test(stderr) && [exitCode, /certificate|altnames/.test(stderr)]
       })
     }
@@ -86,7 +91,7 @@ describe.skipIf(lacks(OWN_POSTGRES))('a connection to a PostgreSQL database', ()
     expect(await connect('localhost', 'sslmode=verify-full', env)).toEqual(refused)
     expect(await connect('localhost', 'sslmode=verify-ca', env)).toEqual(refused)
     await using server = await serve(`${url}?sslmode=require`)
-    expect(await statusOf(server, '/readyz')).toBe(200)
+    expect(await answerOf(server.request('GET', '/readyz'))).toMatchObject({ status: 200 })
     expect(await cluster.areAllEncrypted()).toBe(true)
   })
 

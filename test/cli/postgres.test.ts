@@ -9,7 +9,7 @@ import { createTokenIn } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
 import { done } from './support/answers.ts'
 import { PGBOUNCER, startPgBouncer } from './support/pgbouncer.ts'
-import { createPlant, listNames, statusOf } from './support/service-client.ts'
+import { answerOf, createPlant, listNames } from './support/service-client.ts'
 
 /** Variables that programs for PostgreSQL listen to. */
 const FOREIGN_VARIABLES = {
@@ -48,8 +48,8 @@ describe.skipIf(lacks(POSTGRES_SERVER))('two processes on one PostgreSQL databas
       expect(await listNames(reader, token)).toEqual(Array.from({ length: id }, (_, index) => `Fern ${index + 1}`))
       expect(await createPlant(reader, token, id)).toBe(409)
     }
-    expect((await one.request('DELETE', '/plants/1', { token })).status).toBe(204)
-    expect((await two.request('DELETE', '/plants/1', { token })).status).toBe(404)
+    expect(await answerOf(one.request('DELETE', '/plants/1', { token }))).toMatchObject({ status: 204 })
+    expect(await answerOf(two.request('DELETE', '/plants/1', { token }))).toMatchObject({ status: 404 })
 
     expect([await one.end(), await two.end()]).toEqual([0, 0])
   })
@@ -58,14 +58,15 @@ describe.skipIf(lacks(POSTGRES_SERVER))('two processes on one PostgreSQL databas
     await using database = await makeDatabase()
     const token = await createTokenIn(database.url)
     await using server = await serve(database.url)
-    for (let count = 0; count < 3; count++) expect(await statusOf(server, '/plants', token)).toBe(200)
+    for (let count = 0; count < 3; count++)
+      expect(await answerOf(server.request('GET', '/plants', { token }))).toMatchObject({ status: 200 })
 
     const revoked = await runPlantstore(['token', 'revoke', '1', '--database', database.url])
     // The promise is about time alone: a request meanwhile would make the server learn of the change.
     await Bun.sleep(TOKEN_CHANGES_SEEN_WITHIN_MS)
 
     expect(revoked).toEqual(done('Revoked token 1 of user me (write).'))
-    expect(await statusOf(server, '/plants', token)).toBe(401)
+    expect(await answerOf(server.request('GET', '/plants', { token }))).toMatchObject({ status: 401 })
   })
 })
 
@@ -76,11 +77,15 @@ test.skipIf(lacks(OWN_POSTGRES))(
     cluster.stop('fast')
 
     await using server = await serve(cluster.url, ['--first-token'])
-    expect([await statusOf(server, '/healthz'), await statusOf(server, '/readyz')]).toEqual([200, 503])
-    expect(await statusOf(server, '/plants', 'plst_0')).toBe(401)
+    const probes = [await answerOf(server.request('GET', '/healthz')), await answerOf(server.request('GET', '/readyz'))]
+    expect(probes).toMatchObject([{ status: 200 }, { status: 503 }])
+    expect(await answerOf(server.request('GET', '/plants', { token: 'plst_0' }))).toMatchObject({ status: 401 })
     cluster.start()
-    await until('the server is ready', async () => (await statusOf(server, '/readyz')) === 200)
-    await until('the token is printed', () => server.stderr().includes('list the plants'))
+    await until(
+      'the server is ready',
+      async (see) => see(await answerOf(server.request('GET', '/readyz'))).status === 200,
+    )
+    await until('the token is printed', (see) => see(server.stderr()).includes('list the plants'))
 
     const token = /plst_\w+/.exec(server.stderr())?.[0] ?? ''
     expect(await createPlant(server, token, 1)).toBe(200)
@@ -110,7 +115,7 @@ describe.skipIf(lacks(POSTGRES_SERVER, PGBOUNCER))('servers behind PgBouncer', (
     expect(outcomes).toEqual(ids.map(() => [200, 409]))
     expect(deleted).toEqual(ids.slice(30).map(() => 204))
     expect(await listNames(two, token)).toEqual(ids.slice(0, 30).map((id) => `Fern ${id}`))
-    expect(await statusOf(two, '/readyz')).toBe(200)
+    expect(await answerOf(two.request('GET', '/readyz'))).toMatchObject({ status: 200 })
     const connections = await administer(database.url, (sql) =>
       sql
         .unsafe(`select count(*) from pg_stat_activity where datname = '${database.name}' and pid <> pg_backend_pid()`)

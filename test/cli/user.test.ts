@@ -3,7 +3,7 @@ import { serve } from '../support/executable.ts'
 import { MEMORY } from '../support/folder.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { makeDatabase } from './support/database.ts'
-import { statusOf } from './support/service-client.ts'
+import { answerOf } from './support/service-client.ts'
 
 test('user delete ends when a server refuses the tokens, also if it has just answered a cached list', async () => {
   using made = makeDatabase(MEMORY)
@@ -15,12 +15,12 @@ test('user delete ends when a server refuses the tokens, also if it has just ans
     const deleting = made.run('user', 'delete', user, '--yes').finally(() => {
       isDeleting = false
     })
-    while (isDeleting) await statusOf(server, '/plants?limit=5', token)
+    while (isDeleting) await answerOf(server.request('GET', '/plants?limit=5', { token }))
 
     expect(await deleting).toMatchObject({
       exitCode: 0,
       stderr: expect.stringContaining(`\nDeleted user ${user} with 1 token and 0 plants.`),
     })
-    expect(await statusOf(server, '/plants?limit=5', token)).toBe(401)
+    expect(await answerOf(server.request('GET', '/plants?limit=5', { token }))).toMatchObject({ status: 401 })
   }
 })

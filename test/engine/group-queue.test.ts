@@ -43,7 +43,8 @@ function openQueue(threads = 1) {
     delete: (key: string, run: string | undefined = 'delete') =>
       queue.write({ lane: 'delete', content: key, textLength: 0, key, run }),
     /** Waits until so many groups have begun in all, and returns the latest. */
-    latest: (count: number) => until(`group ${count} begins`, () => groups.length >= count && groups[count - 1]),
+    latest: (count: number) =>
+      until(`group ${count} begins`, (see) => see(groups).length >= count && groups[count - 1]),
   }
 }
 

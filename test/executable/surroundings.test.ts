@@ -45,7 +45,7 @@ describe.skipIf(lacks(COMPILED))('the executable', () => {
     const listed = await server.request('GET', '/plants', { token })
     const docs = await server.request('GET', '/docs')
 
-    expect([created.status, listed.status, docs.status]).toEqual([200, 200, 200])
+    expect([created.status, listed.status, docs.status], await created.text()).toEqual([200, 200, 200])
     expect(await listed.json()).toEqual([{ name: 'Fern' }])
     expect(await server.end()).toBe(0)
     expect(readdirSync(folder.path)).toEqual(['plantstore.db'])
@@ -63,7 +63,7 @@ describe.skipIf(lacks(COMPILED))('the executable', () => {
     const unknown = await server.request('GET', '/nothing')
     const exitCode = await server.end()
 
-    expect(docs.status).toBe(200)
+    expect(docs.status, await docs.text()).toBe(200)
     expect(await unknown.json()).toMatchObject({ error: 40401 })
     expect({ stderr: server.stderr(), exitCode }).toEqual({ stderr: '', exitCode: 0 })
     expect(server.stdout()).toContain(`"database":"${join(folder.path, 'plantstore.db')}"`)

@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
 import { OTHERS_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
-import { codeOf } from '../cli/support/service-client.ts'
+import { answerOf, codeOf, codeOfAnswer } from '../cli/support/service-client.ts'
 import { inBackground } from '../support/background.ts'
 import { runPlantstore } from '../support/executable.ts'
 import { runProgram } from '../support/program.ts'
@@ -88,12 +88,10 @@ async function compareWithModel(random: Random, steps: number, under: readonly s
       const isPut = random(2) === 0
       const name = isPut ? `${id}, put ${history.length}` : String(id)
       const [method, path] = isPut || isStored ? [isPut ? 'PUT' : 'DELETE', `/plants/${id}`] : ['POST', '/plants']
-      const { status } = await server.request(method, path, {
-        token: db.token,
-        ...(method !== 'DELETE' && { body: { id, name } }),
-      })
+      const sent = { token: db.token, ...(method !== 'DELETE' && { body: { id, name } }) }
+      const { status, body } = await answerOf(server.request(method, path, sent))
       const [made, changed] = isPut ? [201, 200] : [200, 204]
-      expect([method, status]).toEqual([method, isStored ? changed : made])
+      expect([method, status], body).toEqual([method, isStored ? changed : made])
       return method === 'DELETE' ? undefined : name
     })
   const writeByOther = () =>
@@ -199,7 +197,7 @@ async function revokeUnderLoad(random: Random): Promise<void> {
         return until('the token is refused', ask, { lookMs: 0 })
       }),
     )
-    await until('both servers have accepted the token', () => answers.every((count) => count > 0))
+    await until('both servers have accepted the token', (see) => see(answers).every((count) => count > 0))
     await Bun.sleep(random(PAUSE_MAX_MS))
     const { exitCode } = await runPlantstore(['token', 'revoke', String(count + 1), '--database', db.database])
     const first = await Promise.all(servers.map((server) => codeOf(server, token)))
@@ -220,10 +218,11 @@ async function commitSideBySide(random: Random): Promise<void> {
   for (let id = 1; id <= PAIRS; id++) {
     const own = slow.request('POST', '/plants', { token: db.token, body: { id, name: 'Fern' } })
     await Bun.sleep(random(PAIR_PAUSE_MAX_MS))
-    const { status } = await fast.request('POST', '/plants', { token: guest, body: { id, name: `guest ${id}` } })
+    const body = { id, name: `guest ${id}` }
+    const code = await codeOfAnswer(fast.request('POST', '/plants', { token: guest, body }))
     if (Bun.peek.status(own) === 'pending') atOnce++
     names.push(`guest ${id}`)
-    expect([status, (await own).status]).toEqual([200, 200])
+    expect([code, await codeOfAnswer(own)]).toEqual([200, 200])
     await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
     // From the database, and from the list cache, which holds lists with a limit.
     for (const query of ['', '?limit=1000']) {

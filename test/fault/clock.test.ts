@@ -69,7 +69,7 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
       expect([days, await codeOf(server, known), await codeOf(server, unknown)]).toEqual([days, expected, expected])
       expect([days, await codeOf(server, token)]).toEqual([days, 200])
       const { acknowledged } = history.counts()
-      await until('plants are stored', () => history.counts().acknowledged > acknowledged + ENOUGH)
+      await until('plants are stored', (see) => see(history.counts()).acknowledged > acknowledged + ENOUGH)
     }
     await load.stop()
     expect(await server.end()).toBe(0)
@@ -101,13 +101,13 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
       await server.request('GET', '/healthz')
       server.jumpTo(days)
     }
-    await until('the server is not ready', async () => (await readiness()) === 503)
+    await until('the server is not ready', async (see) => see(await readiness()) === 503)
     for (const { status, waitedMs } of await Promise.all(creating)) {
       expect(status).toBe(503)
       expect(waitedMs).toBeWithin(LOCK_MAX_WAIT_MS / 2, LOCK_MAX_WAIT_MS + SLACK_MS)
     }
     await lock.release()
-    await until('the server is ready', async () => (await readiness()) === 200)
+    await until('the server is ready', async (see) => see(await readiness()) === 200)
     expect(server.daysAhead()).toEqual([-1, 0, 1])
   })
 
@@ -126,7 +126,7 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
     await scrapeUntil(server, (now) => now.plantstore_http_requests_in_flight === 1)
     const startMs = performance.now()
     server.signal('SIGTERM')
-    await until('the server ends', () => server.stdout().includes('"ending"'))
+    await until('the server ends', (see) => see(server.stdout()).includes('"ending"'))
 
     server.jumpTo(days)
 
@@ -154,8 +154,8 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
       for (const days of [1, -1]) {
         server.jumpTo(days)
         expect(await codeOf(server, server.token)).toBe(200)
-        await until('the use of the token is recorded', async () => {
-          const aheadMs = (await server.lastUseMs()) - Date.now()
+        await until('the use of the token is recorded', async (see) => {
+          const aheadMs = see(await server.lastUseMs()) - Date.now()
           return Math.abs(aheadMs - days * DAY_MS) < MINUTE_MS
         })
       }

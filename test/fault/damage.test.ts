@@ -12,6 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { answerOf } from '../cli/support/service-client.ts'
 import { damageTable, overwrite, queryAll } from '../store/sqlite/files.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
@@ -121,7 +122,7 @@ test.skipIf(lacks(STRACE))('a damaged page ends the server within a second, also
   await using fault = await injectFault(server.pid, SYNCS, 'delay_enter=20s')
   const body = { id: BEFORE_MIN + 1, name: 'Fern' }
   void server.request('POST', '/plants', { token, body }).catch(() => undefined)
-  await until('the create is in the WAL', () => statSync(`${database}-wal`).size > 0)
+  await until('the create is in the WAL', (see) => see(statSync(`${database}-wal`)).size > 0)
 
   const listed = await server.request('GET', '/plants?limit=2147483647', { token })
   const failedMs = performance.now()
@@ -193,7 +194,7 @@ describe('the mark of a damaged database', () => {
     const entry = readFileSync(database).indexOf(Buffer.from([...(hash as Uint8Array), 2]))
     overwrite(database, entry + 32, Uint8Array.of(99))
     await using server = await db.serve()
-    expect((await server.request('GET', '/plants', { token })).status).toBe(503)
+    expect(await answerOf(server.request('GET', '/plants', { token }))).toMatchObject({ status: 503 })
     expect([await server.ended(), existsSync(database + MARK)]).toEqual([3, true])
 
     const start = await db.serve().then(String, ({ message }: Error) => message)

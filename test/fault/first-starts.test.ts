@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { answerOf } from '../cli/support/service-client.ts'
 import { queryAll } from '../store/sqlite/files.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
@@ -105,7 +106,7 @@ describe('two servers that start at once', () => {
 
       for (const [index, server] of servers.entries()) {
         const body = { id: index, name: 'Fern' }
-        expect((await server.request('POST', '/plants', { token, body })).status).toBe(200)
+        expect(await answerOf(server.request('POST', '/plants', { token, body }))).toMatchObject({ status: 200 })
       }
       for (const server of servers) expect(await server.end()).toBe(0)
       expect(

@@ -26,7 +26,10 @@ test('an import beside a server lets no create wait for long, and refuses none',
   // The first write starts the writing thread.
   await create(server, db.token, 0)
   const { ended } = startProgram([...COMMAND, 'import', file, '--database', db.database])
-  await until('some lines are in', () => Number(queryAll(db.database, 'select count(*) from plants')[0]?.[0]) > 1)
+  await until(
+    'some lines are in',
+    (see) => see(Number(queryAll(db.database, 'select count(*) from plants')[0]?.[0])) > 1,
+  )
   const { waitsMs, statuses } = await timeCreates(server, db.token, ended)
   const { stderr, exitCode } = await ended
 

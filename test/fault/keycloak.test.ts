@@ -50,7 +50,7 @@ testLong.skipIf(isMissing)(
     try {
       const [, token = ''] = await until(
         'Keycloak has signed a token',
-        () => /"access_token":"([^"]+)"/.exec(shell.stdout()) ?? undefined,
+        (see) => /"access_token":"([^"]+)"/.exec(see(shell.stdout())) ?? undefined,
         { limitMs: 1_200_000, lookMs: 200 },
       )
       const issuer = `http://127.0.0.1:${port}/realms/plants`

@@ -35,14 +35,15 @@ testRounds(
       await load.acknowledged(ENOUGH)
       const backedUp = await runPlantstore(['backup', backup, '--database', database])
       await load.stop()
-      await until('the replica has all plants', async () => {
+      await until('the replica has all plants', async (see) => {
         // SQLite would take a WAL of the last attempt for the WAL of the next database.
         for (const suffix of ['', '-wal', '-shm']) rmSync(restored + suffix, { force: true })
-        const { exitCode } = Bun.spawnSync(['litestream', 'restore', '-o', restored, replica])
+        const { exitCode, stderr } = Bun.spawnSync(['litestream', 'restore', '-o', restored, replica])
+        see(String(stderr))
         if (exitCode !== 0) return false
         // Litestream writes its snapshot before the WAL that belongs to it. Until then a restored database can be damaged.
-        const { exitCode: checked } = await runPlantstore(['check', '--database', restored])
-        return checked === 0 && Bun.deepEquals(queryAll(restored, PLANTS), queryAll(database, PLANTS))
+        const checked = see(await runPlantstore(['check', '--database', restored]))
+        return checked.exitCode === 0 && Bun.deepEquals(queryAll(restored, PLANTS), queryAll(database, PLANTS))
       })
 
       expect(backedUp.exitCode).toBe(0)

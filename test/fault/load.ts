@@ -62,9 +62,9 @@ export function startLoad(options: Client & LoadOptions & { readonly random: Ran
     },
     /** Resolves after a number of successes. Rejects if the last connection has ended before. */
     async acknowledged(count: number): Promise<void> {
-      await until(`${count} writes succeeded`, () => {
+      await until(`${count} writes succeeded`, (see) => {
         if (running === 0) throw new Error(`all connections ended after ${successes} answers of success`)
-        return successes >= count
+        return see(successes) >= count
       })
     },
     /** How many whole answers have come. */

@@ -12,6 +12,7 @@ import {
   symlinkSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { answerOf } from '../cli/support/service-client.ts'
 import { countCommits } from '../support/commits.ts'
 import { makeFolder } from '../support/folder.ts'
 import type { Random } from '../support/random.ts'
@@ -98,7 +99,8 @@ describe('a server that has written nothing', () => {
     async (lists) => {
       using db = await makeTestDatabase()
       await using server = await db.serve()
-      if (lists > 0) expect((await server.request('GET', '/plants', { token: db.token })).status).toBe(200)
+      if (lists > 0)
+        expect(await answerOf(server.request('GET', '/plants', { token: db.token }))).toMatchObject({ status: 200 })
 
       rmSync(db.database)
       const exitCode = await server.end()
@@ -116,7 +118,7 @@ describe('a server that has written nothing', () => {
     await using server = await db.serve()
     // The writing thread compares the files when it starts, so the server could end before the request. A delete that finds
     // nothing waits for the thread and writes nothing.
-    expect((await server.request('DELETE', '/plants/1', { token: db.token })).status).toBe(404)
+    expect(await answerOf(server.request('DELETE', '/plants/1', { token: db.token }))).toMatchObject({ status: 404 })
 
     await Bun.write(`${db.database}.backup`, backup)
     renameSync(`${db.database}.backup`, db.database)
@@ -136,7 +138,7 @@ describe('a server does not acknowledge a create', () => {
 
     await using _injection = await injectFault(server.pid, ['fsync', 'fdatasync'], `delay_enter=${SYNC_MS * 1000}`)
     const answer = create(server, db.token, 2)
-    await until('the create is in the WAL', () => countCommits(db.database) > commits)
+    await until('the create is in the WAL', (see) => see(countCommits(db.database)) > commits)
     for (const suffix of SUFFIXES) renameSync(db.database + suffix, `${db.database}.moved${suffix}`)
 
     expect(await answer).toEqual([503, UNKNOWN])

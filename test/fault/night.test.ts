@@ -26,14 +26,14 @@ test.skipIf(lacks(PROMETHEUS, MOUNTS))(
     await using prometheus = await startPrometheus([metricsUrlOf(server)], ['PlantstoreDiskFills'])
     const firing = async () => (await prometheus.alerts()).filter(({ state }) => state === 'firing')
     const fired = (name: string) =>
-      until(`${name} fires`, async () => (await firing()).find(({ labels }) => labels.alertname === name))
+      until(`${name} fires`, async (see) => see(await firing()).find(({ labels }) => labels.alertname === name))
     const panel = (title: string) => readPanel(prometheus, title)
     const shown = async (title: string) => (await panel(title))[0]?.value ?? Number.NaN
     const create = async (id: number) => {
       const body = { id, name: 'x'.repeat(50_000) }
       return (await server.request('POST', '/plants', { token, body })).status
     }
-    await until('the first values are there', async () => (await shown('Free space')) > 0.8)
+    await until('the first values are there', async (see) => see(await shown('Free space')) > 0.8)
     const quiet = await firing()
     let filledBytes = 0
     const filling = setInterval(() => {
@@ -45,10 +45,10 @@ test.skipIf(lacks(PROMETHEUS, MOUNTS))(
     clearInterval(filling)
     disk.fillUp()
     let id = 0
-    await until('a create is refused', async () => (await create(id++)) === 503)
+    await until('a create is refused', async (see) => see(await create(id++)) === 503)
     const failing = await fired('PlantstoreFailing')
-    await until('the panel shows that the server is up', async () => (await shown('Up')) === 1)
-    await until('the panel shows a full disk', async () => (await shown('Free space')) < 0.02)
+    await until('the panel shows that the server is up', async (see) => see(await shown('Up')) === 1)
+    await until('the panel shows a full disk', async (see) => see(await shown('Free space')) < 0.02)
 
     expect(quiet).toEqual([])
     expect(freeThen).toBeGreaterThan(0.02)

@@ -62,7 +62,7 @@ export async function compareP99(service: OthersService, attach: () => Promise<D
   const beside: number[] = []
   const descriptors = countDescriptors(pid)
   for (let count = 0; count < COMPARISONS; count++) {
-    await until('the connections are closed', () => countDescriptors(pid) <= descriptors)
+    await until('the connections are closed', (see) => see(countDescriptors(pid)) <= descriptors)
     alone.push(await service.p99Ms())
     using _held = await attach()
     beside.push(await service.p99Ms())

@@ -1,5 +1,6 @@
 import { describe, expect } from 'bun:test'
 import { statSync } from 'node:fs'
+import { answerOf } from '../cli/support/service-client.ts'
 import { BTRFS_DISKS, EXT4_DISKS, MOUNTS, mountDisk, mountFragileDisk, mountQuotaDisk, run } from '../support/disk.ts'
 import { serve } from '../support/executable.ts'
 import type { Random } from '../support/random.ts'
@@ -136,16 +137,16 @@ const refusalsWith = (error: typeof FULL | undefined, history: History) =>
 
 /** Waits, under load, until writes and readiness are refused while lists go on. */
 async function untilRefusing({ server, history, lists }: DiskRound, error = FULL): Promise<void> {
-  await until('a write is refused', () => refusalsWith(error, history).length > 0)
+  await until('a write is refused', (see) => see(refusalsWith(error, history)).length > 0)
   let ready = await server.request('GET', '/readyz')
   await until('the server is not ready', async () => {
     if (ready.status === 200) ready = await server.request('GET', '/readyz')
     return ready.status !== 200
   })
   expect([ready.status, ready.headers.get('retry-after'), await ready.json()]).toEqual([503, '1', error])
-  expect((await server.request('GET', '/healthz')).status).toBe(200)
+  expect(await answerOf(server.request('GET', '/healthz'))).toMatchObject({ status: 200 })
   const listed = lists.count()
-  await until('lists go on', () => lists.count() >= listed + ENOUGH)
+  await until('lists go on', (see) => see(lists.count()) >= listed + ENOUGH)
 }
 
 /** Refuses writes of a loaded server for a while, several times, and ends the server in the last of these whiles. */
@@ -163,16 +164,19 @@ async function refuseForAWhile(
     {
       await using _refusing = await begin(round, random)
       if (count === 1) await untilRefusing(round, error)
-      await until('writes are refused', () => history.counts().refused > refused)
+      await until('writes are refused', (see) => see(history.counts()).refused > refused)
     }
     const stored = history.counts().acknowledged
-    await until('plants are stored again', () => history.counts().acknowledged >= stored + ENOUGH)
+    await until('plants are stored again', (see) => see(history.counts()).acknowledged >= stored + ENOUGH)
   }
-  await until('the server is ready again', async () => (await server.request('GET', '/readyz')).status === 200)
+  await until(
+    'the server is ready again',
+    async (see) => see(await answerOf(server.request('GET', '/readyz'))).status === 200,
+  )
 
   const { refused } = history.counts()
   const refusing = await begin(round, random)
-  await until('writes are refused again', () => history.counts().refused > refused)
+  await until('writes are refused again', (see) => see(history.counts()).refused > refused)
   expect(await lists.stop()).toEqual([200])
   expect(refusalsWith(error, history)).toEqual([error === BUSY ? BUSY_REFUSAL : FULL_REFUSAL])
   const signal = disk !== undefined && random(2) === 0 ? 'SIGTERM' : 'SIGKILL'
@@ -202,7 +206,7 @@ async function useUpQuotaOfBtrfs(random: Random): Promise<void> {
   if (exitCode === undefined) expect(history.failures()).toEqual([FULL_REFUSAL])
   else expect(exitCode).toBe(BUS_ERROR)
   await using again = await serve(round.database)
-  expect((await again.request('GET', '/readyz')).status).toBe(200)
+  expect(await answerOf(again.request('GET', '/readyz'))).toMatchObject({ status: 200 })
   round.check()
 }
 
@@ -224,7 +228,7 @@ async function turnReadOnly(isQuiet: boolean, random: Random): Promise<void> {
   const turnedAt = history.now()
   disk.turnReadOnly()
   if (isQuiet) load = round.startLoad()
-  await until('a write is refused', () => history.failures().length > 0)
+  await until('a write is refused', (see) => see(history.failures()).length > 0)
   // After a failed sync the server cannot promise that nothing was stored.
   const hasFailed = history.failures().includes(FAILED_REFUSAL)
   if (!hasFailed) await untilRefusing(round)

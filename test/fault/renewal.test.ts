@@ -49,14 +49,14 @@ async function serveTls(
     async hangUp(): Promise<void> {
       const before = count()
       server.signal('SIGHUP')
-      await until(RENEWED, () => count() > before)
+      await until(RENEWED, (see) => see(count()) > before)
     },
     /** Sends SIGTERM and then SIGHUP, and waits for the line that says what came of the latter. */
     async hangUpWhileItEnds(): Promise<void> {
       server.signal('SIGTERM')
-      await until('the server ends', () => server.stdout().includes('"msg":"ending"'))
+      await until('the server ends', (see) => see(server.stdout()).includes('"msg":"ending"'))
       server.signal('SIGHUP')
-      await until('it says so', () => server.stdout().includes('the certificate stays as it is'))
+      await until('it says so', (see) => see(server.stdout()).includes('the certificate stays as it is'))
     },
     async [Symbol.asyncDispose]() {
       await service[Symbol.asyncDispose]()
@@ -110,7 +110,7 @@ describe.skipIf(lacks(OPENSSL))('SIGHUP of a server with TLS', () => {
     await using _fault = await injectFault(last, ['bind'], 'error=EADDRINUSE', { inThread: true })
 
     server.signal('SIGHUP')
-    await until('it says so', () => server.stdout().includes('the certificate stays as it is'))
+    await until('it says so', (see) => see(server.stdout()).includes('the certificate stays as it is'))
 
     expect(await daysOnAll(server.port)).toEqual(new Set([30]))
   })
@@ -127,7 +127,9 @@ describe.skipIf(lacks(OPENSSL))('SIGHUP of a server with TLS', () => {
     await service.renew(60)
     await service.hangUp()
 
-    await until('all show the last certificate', async () => (await daysOnAll(server.port)).isSubsetOf(new Set([60])))
+    await until('all show the last certificate', async (see) =>
+      see(await daysOnAll(server.port)).isSubsetOf(new Set([60])),
+    )
   })
 
   test('changes nothing while the server ends, and takes no new connection', async () => {
@@ -178,7 +180,7 @@ describe.skipIf(lacks(OPENSSL))('SIGHUP of a server with TLS', () => {
     for (let change = 0; change < changes; change++) {
       const before = counts.answered
       await service.hangUp()
-      await until('connections are answered again', () => counts.answered > before)
+      await until('connections are answered again', (see) => see(counts.answered) > before)
     }
     isOver = true
     await Promise.all(clients)
@@ -219,7 +221,7 @@ test.skipIf(lacks(OPENSSL, PROCESS_TOOLS))(
     const env = { RENEWED_LINEAGE: lineage, PATH: `${bin}:${process.env.PATH}` }
     expect(await runProgram(['sh', '-c', hook], { env })).toEqual({ stdout: '', stderr: '', exitCode: 0 })
 
-    await until(RENEWED, () => server.stdout().includes(RENEWED))
+    await until(RENEWED, (see) => see(server.stdout()).includes(RENEWED))
     expect([await daysShown(server.port), await server.end()]).toEqual([60, 0])
   },
 )
@@ -235,7 +237,7 @@ test.skipIf(lacks(OPENSSL, FAKETIME))(
     for (const day of [0, 1, 2]) {
       clock.jumpTo(day * DAY_MS + MINUTE_MS)
       // A server without requests sleeps by the clock of the machine.
-      await until(`it warns on day ${day}`, async () => (await daysShown(server.port)) > 0 && warnings() === day)
+      await until(`it warns on day ${day}`, async (see) => see(await daysShown(server.port)) > 0 && warnings() === day)
     }
     await server.kill()
     clock.forget(server.pid)

@@ -47,7 +47,7 @@ async function serveLoad(random: Random, flags: readonly string[] = []) {
     onAnswer: ({ headers }, { sentAt }) => answers.push({ isLast: headers.get('connection') === 'close', sentAt }),
   })
   const answersBefore = 1 + random(ANSWERS_MAX)
-  await until('the load has begun', () => answers.length >= answersBefore)
+  await until('the load has begun', (see) => see(answers).length >= answersBefore)
   return {
     ...db,
     readerToken,
@@ -57,7 +57,7 @@ async function serveLoad(random: Random, flags: readonly string[] = []) {
     async signal() {
       server.signal('SIGTERM')
       const signalMs = performance.now()
-      await until('the server ends', () => server.stdout().includes('"ending"'))
+      await until('the server ends', (see) => see(server.stdout()).includes('"ending"'))
       return signalMs
     },
   }
@@ -193,12 +193,12 @@ describe.skipIf(lacks(OPENSSL)).each([
     await creating.send(create.slice(0, -10))
 
     await service.signal()
-    await until('the server ends', () => server.stdout().includes('"ending"'))
-    const { status } = await creating.request(create.slice(-10))
+    await until('the server ends', (see) => see(server.stdout()).includes('"ending"'))
+    const created = await creating.request(create.slice(-10))
     const list = await reader.readToEnd()
     const answeredMs = performance.now()
 
-    expect(status).toBe(200)
+    expect(created).toMatchObject({ status: 200 })
     expect(list).toEndWith(']\r\n0\r\n\r\n')
     expect(await untilEnded(server)).toBe(0)
     expect(performance.now() - answeredMs).toBeLessThan(SLACK_MS)
@@ -219,7 +219,7 @@ describe.skipIf(lacks(OPENSSL)).each([
         return stranger
       }),
     )
-    await until('all are refused', () => server.stdout().split('"status":401').length > STRANGERS)
+    await until('all are refused', (see) => see(server.stdout()).split('"status":401').length > STRANGERS)
     const before = strangers.map(({ text }) => text())
 
     await service.signal()

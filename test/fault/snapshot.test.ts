@@ -35,10 +35,10 @@ test('the WAL grows while a reader holds a snapshot, with a warning for each dou
   const walBytes = () => statSync(`${database}-wal`).size
 
   const load = db.startLoad(server)
-  await until('plants are stored', () => history.counts().acknowledged > ENOUGH)
+  await until('plants are stored', (see) => see(history.counts()).acknowledged > ENOUGH)
   expect(walLines(server)).toEqual([])
   await using reader = await holdTransaction(database, 'begin', 'select count(*) from plants')
-  await until('the log warns of the WAL twice', () => walLines(server).length > 1)
+  await until('the log warns of the WAL twice', (see) => see(walLines(server)).length > 1)
   await load.stop()
   for (const endMs = performance.now() + HOLD_MS; performance.now() < endMs; await Bun.sleep(PAUSE_MS)) {
     await sendWrite({ ...db, url: server.url }, history.create())
@@ -46,11 +46,11 @@ test('the WAL grows while a reader holds a snapshot, with a warning for each dou
   const longestBytes = walBytes()
   const warnings = walLines(server)
   const listed = lists.count()
-  await until('lists go on', () => lists.count() > listed + ENOUGH)
+  await until('lists go on', (see) => see(lists.count()) > listed + ENOUGH)
   await reader.release()
 
   const after = db.startLoad(server)
-  await until('the file of the WAL is short again', () => walBytes() <= KEPT_WAL_BYTES)
+  await until('the file of the WAL is short again', (see) => see(walBytes()) <= KEPT_WAL_BYTES)
   await after.stop()
 
   const doublings = Math.floor(Math.log2(longestBytes / LONG_WAL_BYTES))

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { prepareThreads } from '../../src/cli/serve/threads.ts'
 import { makeDatabase } from '../cli/support/database.ts'
+import { answerOf } from '../cli/support/service-client.ts'
 import { COMMAND, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { formatRequest } from '../support/paced-requests.ts'
@@ -36,7 +37,7 @@ test('a server waits for another start at its port, but not for ever', async () 
   await using server = await serve(made.database, ['--threads', '2', '--listen', `127.0.0.1:${port}`])
 
   expect(performance.now() - startMs).toBeGreaterThan(CLAIM_MAX_WAIT_MS)
-  expect((await server.request('GET', '/healthz')).status).toBe(200)
+  expect(await answerOf(server.request('GET', '/healthz'))).toMatchObject({ status: 200 })
   holder.stop(true)
 })
 
@@ -65,10 +66,10 @@ async function startTwo(under: readonly string[]): Promise<void> {
   const ended = new Set<number>()
   for (const [index, { ended: end }] of started.entries()) void end.then(() => ended.add(index))
 
-  await until('one of them has ended', () => ended.size > 0)
+  await until('one of them has ended', (see) => see(ended).size > 0)
   const [loser = 0] = ended
   const winner = started[1 - loser]
-  await until('the other one serves', () => winner?.stdout().includes('"listening"'))
+  await until('the other one serves', (see) => see(winner?.stdout())?.includes('"listening"'))
 
   winner?.child.kill('SIGTERM')
   const { stderr } = (await started[loser]?.ended) ?? {}
@@ -128,15 +129,15 @@ test.skipIf(lacks(PROCESS_TOOLS)).each([1, THREADS])(
       })
       const flags = ['--threads', `${threads}`, '--listen', `127.0.0.1:${port}`]
       await using server = await serve(made.database, flags, { under: ['prlimit', `--nofile=${DESCRIPTORS}`] })
-      await until('no descriptor is left', () => countDescriptors(server.pid) === DESCRIPTORS)
+      await until('no descriptor is left', (see) => see(countDescriptors(server.pid)) === DESCRIPTORS)
       // That of the main thread, which reads, and one of each other thread, also of the one that writes.
       const opened = () => countOpen(server.pid, `${made.database}-wal`)
-      await until('all have opened the database', () => opened() === threads + 1)
+      await until('all have opened the database', (see) => see(opened()) === threads + 1)
 
       await clients.end()
       for (const { cut } of held) cut()
-      const { status } = await server.request('POST', '/plants', { token, body: { id: 1, name: 'Fern' } })
-      expect(status).toBe(200)
+      const created = await answerOf(server.request('POST', '/plants', { token, body: { id: 1, name: 'Fern' } }))
+      expect(created).toMatchObject({ status: 200 })
     }
   },
 )

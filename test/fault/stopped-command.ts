@@ -40,17 +40,17 @@ export function startStopped(args: readonly string[], { cwd, trace, calls, file,
     ...started,
     /** Resolves to whether the command is stopped. Else it has ended, or listens. */
     isStopped: () =>
-      until('the command is stopped or has ended', () => {
+      until('the command is stopped or has ended', (see) => {
         if (hasEnded() || started.stdout().includes('listening')) return { stopped: false }
-        return readTrace().includes('--- stopped by SIGSTOP ---') && { stopped: true }
+        return see(readTrace()).includes('--- stopped by SIGSTOP ---') && { stopped: true }
       }),
     /** Lets it go on to its end. */
     async finish() {
       let isAsked = false
-      await until('it has ended', () => {
+      await until('it has ended', (see) => {
         // Each of its threads is stopped at that call.
         started.child.kill('SIGCONT')
-        if (!isAsked && started.stdout().includes('listening')) started.child.kill('SIGTERM')
+        if (!isAsked && see(started.stdout()).includes('listening')) started.child.kill('SIGTERM')
         isAsked ||= started.stdout().includes('listening')
         return hasEnded()
       })
@@ -58,7 +58,7 @@ export function startStopped(args: readonly string[], { cwd, trace, calls, file,
     },
     /** All calls of its first thread that count. */
     async points(): Promise<readonly Point[]> {
-      await until('strace has seen the end', () => /exited with \d+ \+\+\+\n$/.test(readTrace()))
+      await until('strace has seen the end', (see) => /exited with \d+ \+\+\+\n$/.test(see(readTrace())))
       const counts = new Map<string, number>()
       return Array.from(readTrace().matchAll(new RegExp(`^${started.child.pid} +(\\w+)\\(`, 'gm')), ([, name = '']) => {
         const count = (counts.get(name) ?? 0) + 1

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { answerOf } from '../cli/support/service-client.ts'
 import { residentMib } from '../support/process.ts'
 import { isBusy, SLACK_MS } from '../support/slack.ts'
 import { until } from '../support/until.ts'
@@ -52,13 +53,13 @@ async function serveUnderLoad(reader: string) {
     async logMuch(mib: number): Promise<void> {
       let left = Math.ceil((mib * MIB) / LONG_PATH.length)
       const ask = async () => {
-        while (left-- > 0) expect((await server.request('GET', LONG_PATH)).status).toBe(404)
+        while (left-- > 0) expect(await answerOf(server.request('GET', LONG_PATH))).toMatchObject({ status: 404 })
       }
       await Promise.all(Array.from({ length: AT_ONCE }, ask))
     },
     /** Ends the load and the server. Throws unless all writes succeeded and are stored. */
     async endWell(): Promise<void> {
-      await until('plants are stored', () => history.counts().acknowledged > ENOUGH)
+      await until('plants are stored', (see) => see(history.counts()).acknowledged > ENOUGH)
       await load.stop()
       const startMs = performance.now()
       expect(await server.end()).toBe(0)
@@ -110,12 +111,12 @@ describe('a server under load', () => {
     await server.logMuch(BEFORE_MIB)
 
     server.signalReader('SIGCONT')
-    await until('the reader has the last line', async () => {
+    await until('the reader has the last line', async (see) => {
       const answer = await server.request('GET', '/healthz')
-      return log().includes(answer.headers.get('x-request-id') ?? 'none')
+      return see(log()).includes(answer.headers.get('x-request-id') ?? 'none')
     })
     await server.endWell()
-    await until('the reader has the end of the log', () => log().endsWith('"msg":"ended"}\n'))
+    await until('the reader has the end of the log', (see) => see(log()).endsWith('"msg":"ended"}\n'))
 
     const lines = log().trimEnd().split('\n')
     expect(lines.map((line) => JSON.parse(line).level)).toEqual(lines.map(() => 'info'))

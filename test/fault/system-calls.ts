@@ -38,8 +38,8 @@ export function traceCalls({ inject, files = [], stopsAtAll = false }: TraceOpti
     /** Waits until strace has seen the end of the process. Resolves to all calls in the order of their ends, and that time. */
     async seen() {
       let trace = ''
-      await until('strace has seen the end of the process', () => {
-        trace = readFileSync(file, 'latin1')
+      await until('strace has seen the end of the process', (see) => {
+        trace = see(readFileSync(file, 'latin1'))
         return END.test(trace)
       })
       return { calls: readCalls(trace).map(toSeen), endedAtMs: Number(END.exec(trace)?.[1]) * 1000 }

@@ -51,13 +51,13 @@ async function takeStep(send: Send, plants: Map<number, string>, random: Random)
   const id = random(IDS)
   const any = random(CONNECTIONS)
   if (random(3) === 0) {
-    const { status } = await send(any, 'DELETE', `/plants/${id}`)
-    expect(status).toBe(plants.delete(id) ? 204 : 404)
+    const { status, body } = await send(any, 'DELETE', `/plants/${id}`)
+    expect(status, body).toBe(plants.delete(id) ? 204 : 404)
   } else {
     const name = `Fern ${random(1000)}`
-    const { status } = await send(any, 'POST', '/plants', { id, name })
+    const { status, body } = await send(any, 'POST', '/plants', { id, name })
     const refusal = plants.has(id) ? 409 : 403
-    expect(status).toBe(plants.has(id) || plants.size >= QUOTA ? refusal : 200)
+    expect(status, body).toBe(plants.has(id) || plants.size >= QUOTA ? refusal : 200)
     if (status === 200) plants.set(id, name)
   }
   const expected = [...plants].sort(([a], [b]) => a - b).map(([, name]) => ({ name }))
@@ -133,7 +133,7 @@ test('no counter falls while a server waits for a request', async () => {
   const before = opened()
 
   server.signal('SIGTERM')
-  await until('a thread has closed the database', () => opened() < before)
+  await until('a thread has closed the database', (see) => see(opened()) < before)
 
   const all = await scrape(server)
 
@@ -172,9 +172,9 @@ test.skipIf(lacks(OPENSSL, STRACE))(
     expect(performance.now() - startMs).toBeWithin(0, 1000 + SLACK_MS)
 
     server.signal('SIGHUP')
-    await until('it keeps its certificate', () => server.stdout().includes('the certificate stays as it is'))
+    await until('it keeps its certificate', (see) => see(server.stdout()).includes('the certificate stays as it is'))
     server.signal('SIGTERM')
-    await until('it has ended', () => server.stdout().includes('"msg":"ended"'))
+    await until('it has ended', (see) => see(server.stdout()).includes('"msg":"ended"'))
     const [endingMs = 0, endedMs = 0] = ['ending', 'ended'].map((msg) =>
       Date.parse(new RegExp(`"time":"([^"]+)".*"msg":"${msg}"`).exec(server.stdout())?.[1] ?? ''),
     )

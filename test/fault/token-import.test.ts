@@ -29,7 +29,7 @@ testRounds(
 
     expect(await made.dump()).toEqual(before)
     // The database may still have the lock of the transaction that it rolls back.
-    await until('the import succeeds', async () => (await runPlantstore(args, { stdin })).exitCode === 0)
+    await until('the import succeeds', async (see) => see(await runPlantstore(args, { stdin })).exitCode === 0)
     expect((await made.dump())?.tokens).toHaveLength(1001)
   },
 )

@@ -72,7 +72,7 @@ async function startClients(kind: DatabaseKind, random: Random) {
     /** Resolves once all clients have got more successes. */
     async goOn() {
       const before = load.answers()
-      await until('plants are stored', () => load.answers() > before + ENOUGH)
+      await until('plants are stored', (see) => see(load.answers()) > before + ENOUGH)
     },
     /** Ends the clients and the servers. Throws if a request has failed. */
     async end() {
@@ -101,7 +101,7 @@ describe.each(KINDS)('tokens of two servers under load, on $kind.name', ({ kind,
       clients.use(token)
       await clients.goOn()
       for (const server of clients.servers) {
-        await until('the old token is refused', async () => (await codeOf(server, old)) === 40102)
+        await until('the old token is refused', async (see) => see(await codeOf(server, old)) === 40102)
         expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(oldEnds))
       }
     }
@@ -228,7 +228,7 @@ describe.each(KINDS)('JWTs, on $kind.name', ({ kind, short, needs }) => {
       const clients = inBackground(Array.from({ length: CONNECTIONS }, (_, id) => work(id)))
       const goOn = async () => {
         const before = creates
-        await until('the user is made', () => creates > before)
+        await until('the user is made', (see) => see(creates) > before)
         await Bun.sleep(random(CHANGED_WITHIN_MS))
       }
       const deletions: Interval[] = []

@@ -154,7 +154,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('if PostgreSQL does the commit of a comm
     const options = { stdin: write.stdin ?? '', env: { PATH: process.env.PATH } }
 
     const { child, ended } = startProgram([...COMMAND, ...argsOf(write.command, database.losing)], options)
-    await until('the answer is lost', () => database.lost() > 0)
+    await until('the answer is lost', (see) => see(database.lost()) > 0)
     child.kill('SIGTERM')
 
     expect(withoutName(await ended)).toEqual({
@@ -208,7 +208,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('if the connection to PostgreSQL is lost
 
     await using server = await serve(database.losing, ['--first-token'])
 
-    await until('the token is printed', () => server.stderr().includes('plst_'))
+    await until('the token is printed', (see) => see(server.stderr()).includes('plst_'))
     expect(database.lost()).toBe(1)
     expect(await show('token list', database.url)).toEqual(['1 me active'])
     expect(await server.end()).toBe(0)

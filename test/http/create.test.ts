@@ -62,7 +62,7 @@ describe.each(WAYS)('$name', ({ transport, stored: storedStatus, store }) => {
     for (const [body, status] of bodies) {
       const startedMs = performance.now()
       const answer = await store(service, body)
-      expect([body.slice(0, 40), answer.status]).toEqual([body.slice(0, 40), status])
+      expect([body.slice(0, 40), answer.status], answer.text).toEqual([body.slice(0, 40), status])
       expect(performance.now() - startedMs).toBeLessThan(QUICKLY_MS)
     }
   })

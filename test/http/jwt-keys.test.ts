@@ -232,14 +232,14 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     const reads = (count: number) =>
       until(
         `the keys are read ${count} times`,
-        () => issuer.state.requests.filter((path) => path === '/jwks')[count - 1],
+        (see) => see(issuer.state.requests).filter((path) => path === '/jwks')[count - 1],
       )
     await reads(1)
 
     issuer.state.answers.set('/jwks', () => new Response(null, { status: 500 }))
     service.pass(REFRESH_EVERY_MS)
     await reads(2)
-    await until('the failure is logged', () => service.warnings().length === 1)
+    await until('the failure is logged', (see) => see(service.warnings()).length === 1)
     issuer.state.answers.clear()
     issuer.state.keys = [next.jwk]
     service.pass(REFRESH_MIN_MS)
@@ -307,10 +307,10 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
       const status = method === 'PUT' ? 201 : 200
 
       const meanwhile = await createLater(1, ada, () => service.create({ id: 2, name: 'Ivy' }, { token: ada }))
-      expect(meanwhile.status).toBe(status)
+      expect(meanwhile).toMatchObject({ status })
       expect(await service.names(ada)).toEqual(['Fern', 'Ivy'])
       const anew = await createLater(1, ada, () => service.store.deleteUser(providerUserName(issuer.issuer, 'ada')))
-      expect(anew.status).toBe(status)
+      expect(anew).toMatchObject({ status })
       expect(await service.names(ada)).toEqual(['Fern'])
       for (const token of [ada, bob]) {
         const late = await createLater(3, token, () => service.pass(200_000))
@@ -336,9 +336,9 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     await using service = await startAt(issuer, { overrideStore })
     await service.create({ id: 1, name: 'Fern' }, { token })
 
-    expect((await service.create({ id: 1, name: 'Ivy' }, { token })).status).toBe(200)
+    expect(await service.create({ id: 1, name: 'Ivy' }, { token })).toMatchObject({ status: 200 })
     expect(await service.names(token)).toEqual(['Ivy'])
-    expect((await service.put(2, { name: 'Oak' }, { token })).status).toBe(201)
+    expect(await service.put(2, { name: 'Oak' }, { token })).toMatchObject({ status: 201 })
     expect(await service.names(token)).toEqual(['Oak'])
   })
 })

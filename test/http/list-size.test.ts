@@ -89,7 +89,7 @@ describe.each(OVER_TCP)('a capped list of LIST_MAX_BYTES that is being read, $na
     }
 
     const listing = list(LIMIT)
-    await until('it is being read', () => pages() > 0, { lookMs: 0 })
+    await until('it is being read', (see) => see(pages()) > 0, { lookMs: 0 })
     await Promise.all([listing, list('?limit=0')])
 
     expect(answered).toEqual(['?limit=0 200', `${LIMIT} 200`])

@@ -10,7 +10,7 @@ import { OVER_TCP, SOCKET_TRANSPORTS } from './support/transports.ts'
 /** The lines of requests, once a condition holds. */
 async function requestLines(logs: () => string, holds: (lines: readonly string[]) => boolean) {
   const lines = () => logs().match(/\{.*"msg":"request"\}(?=\n)/g) ?? []
-  await until('the requests are logged', () => holds(lines()))
+  await until('the requests are logged', (see) => holds(see(lines())))
   return lines().map((line) => JSON.parse(line))
 }
 

@@ -42,7 +42,7 @@ describe.each(SOCKET_TRANSPORTS)('the rate limit of a token, $name', (transport)
     let refused = await service.list('?limit=5')
     for (let made = 1; refused.status === 200 && made < 100; made++) refused = await service.list('?limit=5')
 
-    await until('the period is over', async () => (await service.list('?limit=5')).status !== 429)
+    await until('the period is over', async (see) => see(await service.list('?limit=5')).status !== 429)
 
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1'])
   })

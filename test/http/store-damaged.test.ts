@@ -53,7 +53,7 @@ describe.each(IN_PROCESS)('a database with damaged plants, $name', (transport) =
     expect(text).not.toMatch(/sqlite|malformed|corrupt|database|select/i)
     const id = headers.get('x-request-id')
     const errors = () => service.logLines().filter(({ level, requestId }) => level === 'error' && requestId === id)
-    await until('the error is logged', () => errors().length > 0)
+    await until('the error is logged', (see) => see(errors()).length > 0)
     expect(errors()).toEqual([
       expect.objectContaining({ reason: expect.stringContaining('database disk image is malformed') }),
     ])

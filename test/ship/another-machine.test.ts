@@ -28,7 +28,7 @@ test.skipIf(lacks(SYSTEMD, COMPILED))(
       ['curl', '--silent', '--fail', '--insecure', '--header', `authorization: Bearer ${token}`, ...args].concat(
         `${origin}/plants`,
       )
-    await until('the old machine serves', async () => (await old.tryRun(ask(FIRST, ...create))).exitCode === 0)
+    await until('the old machine serves', async (see) => see(await old.tryRun(ask(FIRST, ...create))).exitCode === 0)
     await old.run(['mkdir', '-p', '/etc/plantstore', DROP_IN])
     await old.write(SETTINGS, SETTINGS_TEXT)
     using folder = makeFolder()
@@ -52,7 +52,7 @@ test.skipIf(lacks(SYSTEMD, COMPILED))(
       await other.run(['/bin/sh', '-euc', `base64 --decode /root/${file}.text > /root/${file}`])
     }
     const listed = await follow(other, 'the new machine')
-    await until('the new machine serves', async () => (await other.tryRun(ask(MOVED))).exitCode === 0)
+    await until('the new machine serves', async (see) => see(await other.tryRun(ask(MOVED))).exitCode === 0)
 
     expect(named).toBe(SETTINGS_TEXT.replace(/^.*\n/, ''))
     expect(listed).toContain(' me ')

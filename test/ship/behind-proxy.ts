@@ -119,9 +119,9 @@ export async function startBehind({ file, around: [before, after], command, ...p
   const flags = `--silent --interface ${CLIENT} --cacert ${files.certPath} --resolve ${HOST}:${port}:127.0.0.1`
   const toCurl = (path: string, args: readonly string[]) => ['curl', ...flags.split(' '), ...args, origin + path]
   const curl = (path: string, ...args: readonly string[]) => runWell(toCurl(path, args))
-  await until('the proxy passes requests on', async () => {
+  await until('the proxy passes requests on', async (see) => {
     if (child.exitCode !== null) throw new Error(stderr())
-    return (await curl('/garden/readyz', '--retry', '0').catch(() => '')).includes('ok')
+    return see(await curl('/garden/readyz', '--retry', '0').catch(String)).includes('"ok"')
   })
   return {
     folder,

@@ -59,8 +59,8 @@ export async function startContainer(options: ContainerOptions) {
     ended,
     /** Resolves when a command in the container ends with 0. */
     waitFor: (args: readonly string[]): Promise<true> =>
-      until('the container is ready', async () => {
-        if (child.exitCode === null) return (await exec(args)).exitCode === 0
+      until('the container is ready', async (see) => {
+        if (child.exitCode === null) return see(await exec(args)).exitCode === 0
         const { stdout, stderr } = await ended
         throw new Error(`the container ended: ${stdout}${stderr}`)
       }),

@@ -38,9 +38,9 @@ export async function startDocker(registry: string) {
     disk[Symbol.dispose]()
   }
   try {
-    await until('podman serves', async () => {
+    await until('podman serves', async (see) => {
       if (child.exitCode !== null) throw new Error(`podman ended: ${stderr()}`)
-      return (await runIn([file('bin/docker'), 'ps'])).exitCode === 0
+      return see(await runIn([file('bin/docker'), 'ps'])).exitCode === 0
     })
   } catch (error) {
     await dispose()

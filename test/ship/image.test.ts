@@ -83,7 +83,7 @@ describe.skipIf(lacks(CONTAINERS))('a container of the image, on the packages of
     const path = 'contrib/kubernetes/sqlite/stateful-set.yaml'
     await using running = await startWorkload(path, async () => ({ dataMode: 0o770 }))
     const ended = running.end()
-    await until('the container is not ready', async () => (await running.probe('readinessProbe')) === '503')
+    await until('the container is not ready', async (see) => see(await running.probe('readinessProbe')) === '503')
 
     expect(await running.probe('livenessProbe')).toBe('200')
     expect(await ended).toMatchObject({ exitCode: 0, stderr: '' })

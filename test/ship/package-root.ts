@@ -51,8 +51,8 @@ export async function bootMachine(root: string) {
     /** The end of the log of the service. */
     log: () => shell(`tail -n 5 ${LOG}`),
     untilHealthy: () =>
-      until('the service is healthy', async () => {
-        return (await systemd.tryRun(['plantstore', 'healthcheck'])).exitCode === 0
+      until('the service is healthy', async (see) => {
+        return see(await systemd.tryRun(['plantstore', 'healthcheck'])).exitCode === 0
       }),
     /** Creates plants until `end`, which resolves to what create-plants.ts prints. */
     load(token: string, firstId: number) {

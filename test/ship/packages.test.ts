@@ -209,7 +209,7 @@ async function kept(machine: Machine, settings = SETTINGS) {
 async function expectNoDowngrade(machine: Machine, token: string, packager: Packager, old: string, next: string) {
   const plants = await machine.list(token)
   await machine.run(packager.downgrade(old))
-  await until('the old server has given up', async () => (await machine.show(['Result'])).Result !== 'success')
+  await until('the old server has given up', async (see) => see(await machine.show(['Result'])).Result !== 'success')
   expect(await machine.log()).toContain(TOO_NEW)
   expect((await machine.show(['ExecMainStatus'])).ExecMainStatus).toBe('3')
   await machine.run(packager.install(next))

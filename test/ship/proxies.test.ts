@@ -42,7 +42,7 @@ describe.concurrent.each(PROXIES)('the example of $name in $file', (proxy) => {
       const outside = ['--http1.1', '--output', '/dev/null', '--write-out', '%{http_code}\n']
       for (const asked of [[], create, ['--head']])
         expect(await curl('/{,plants,gardens/plants}', ...forged, ...asked, ...outside)).toBe('404\n'.repeat(3))
-      await until('the list is logged', () => log().includes('"listPlants"'))
+      await until('the list is logged', (see) => see(log()).includes('"listPlants"'))
       const lines = log().split('\n')
       expect(lines.find((each) => each.includes('"createPlant"'))).toContain(`"remoteAddress":"${CLIENT}"`)
       expect(log()).not.toMatch(/forged|203\.0\.113\.9/)
@@ -96,7 +96,7 @@ describe.concurrent.each(PROXIES)('the example of $name in $file', (proxy) => {
       const statuses = (from = 0) => new Set([...told.values()].slice(from))
       /** Resolves to what clients are told while all servers stand still; `undefined` if that took longer than it should. */
       const stall = async () => {
-        await until('a server answers', async () => (await tryCurl('/garden/readyz')).includes('"ok"'))
+        await until('a server answers', async (see) => see(await tryCurl('/garden/readyz')).includes('"ok"'))
         const startMs = performance.now()
         for (const { pid } of servers) process.kill(pid, 'SIGSTOP')
         const asked = []

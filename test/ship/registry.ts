@@ -22,9 +22,9 @@ export async function startRegistry() {
     `version: 0.1\nstorage: { filesystem: { rootdirectory: ${file('registry')} } }\nhttp: { addr: '127.0.0.1:0' }\n`,
   )
   const { child, ended, stderr } = startProgram(['docker-registry', 'serve', file('config.yml')])
-  const address = await until('the registry listens', async () => {
+  const address = await until('the registry listens', async (see) => {
     if (child.exitCode !== null) throw new Error(`the registry ended: ${(await ended).stderr}`)
-    return /listening on (127\.0\.0\.1:\d+)/.exec(stderr())?.[1]
+    return /listening on (127\.0\.0\.1:\d+)/.exec(see(stderr()))?.[1]
   })
   await Bun.write(
     file('storage.conf'),

@@ -78,10 +78,10 @@ export async function bootSystemd(root = '/') {
   }
   const enter = () => ['nsenter', '--all', '--root', '--wd', `--target=${readChild(child.pid)}`]
   try {
-    await until('systemd has started', async () => {
+    await until('systemd has started', async (see) => {
       if (child.exitCode !== null) throw new Error(`systemd ended: ${await child.stderr.text()}`)
       if (readChild(child.pid) === '') return false
-      return (await runIn([...enter(), 'systemctl', 'is-active', 'default.target'])).exitCode === 0
+      return see(await runIn([...enter(), 'systemctl', 'is-active', 'default.target'])).exitCode === 0
     })
   } catch (error) {
     await dispose()

@@ -134,7 +134,7 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit', () => {
     await systemd.run(['systemctl', 'reload', UNIT])
     expect(await healthyPid()).toBe(first)
     await systemd.run(['kill', '-KILL', first])
-    await until('systemd starts it again', async () => (await systemd.show(['NRestarts'])).NRestarts !== '0')
+    await until('systemd starts it again', async (see) => see(await systemd.show(['NRestarts'])).NRestarts !== '0')
     const second = await healthyPid()
     await systemd.run(['systemctl', 'stop', UNIT])
     const ended = await systemd.show(['Result', 'ExecMainStatus', 'ActiveState'])

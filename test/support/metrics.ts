@@ -39,7 +39,7 @@ export async function scrape(server: { stdout(): string }): Promise<Series> {
 
 /** Asks until the metrics meet a condition. Returns these metrics. */
 export const scrapeUntil = (server: { stdout(): string }, isWanted: (all: Series) => boolean): Promise<Series> =>
-  until(`the metrics meet ${isWanted}`, async () => {
-    const all = await scrape(server)
+  until(`the metrics meet ${isWanted}`, async (see) => {
+    const all = see(await scrape(server))
     return isWanted(all) && all
   })

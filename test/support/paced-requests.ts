@@ -96,7 +96,7 @@ export async function sendRequests({ connections, seconds, next, perSecond, wait
     await new Promise((resolve) => setImmediate(resolve))
   }
   const inTime = new Map([...latenciesMs].map(([status, { length }]) => [status, length]))
-  await until('all requests have ended', () => underWay === 0)
+  await until('all requests have ended', (see) => see(underWay) === 0)
   return {
     sentPerSecond: (sent * 1000) / (Math.max(endMs, lastSentMs) - startMs),
     answeredPerSecond: (status: number) => (inTime.get(status) ?? 0) / seconds,

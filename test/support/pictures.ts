@@ -74,7 +74,7 @@ async function make(): Promise<void> {
   using folder = makeFolder()
   const server = await serve(join(folder.path, 'plantstore.db'), ['--first-token'])
   try {
-    await until('the server has printed its addresses', () => server.stderr().includes('/docs\n'))
+    await until('the server has printed its addresses', (see) => see(server.stderr()).includes('/docs\n'))
     const printed = server.stderr().trim()
     const [token = ''] = /plst_\w+/.exec(printed) ?? []
     const origin = `http://127.0.0.1:${server.port}`

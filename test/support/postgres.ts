@@ -143,5 +143,5 @@ const SELECT_WAITING = `select count(*) from pg_catalog.pg_stat_activity
 export const untilWaiting = (url: string, count: number): Promise<void> =>
   administer(url, async (sql) => {
     const waiting = async () => Number((await sql.unsafe(SELECT_WAITING).values())[0]?.[0])
-    await until(`${count} statements wait`, async () => (await waiting()) >= count)
+    await until(`${count} statements wait`, async (see) => see(await waiting()) >= count)
   })

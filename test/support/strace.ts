@@ -103,9 +103,9 @@ async function attach(pid: number, args: readonly string[], whole: readonly stri
   /** For a process that ended during a delay: strace would not let go of it before the delay is over. */
   const kill = () => child.kill('SIGKILL')
   // It says so once it has all of them.
-  await until('strace is attached', () => {
+  await until('strace is attached', (see) => {
     if (child.exitCode !== null || child.signalCode !== null) throw new Error(`strace did not attach: ${stderr()}`)
-    return stderr().includes('attached')
+    return see(stderr()).includes('attached')
   })
   return { detach, kill }
 }

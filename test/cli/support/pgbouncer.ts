@@ -35,9 +35,9 @@ default_pool_size = ${connections}
   chmodSync(folder.path, 0o755)
   ownedByServer(file)
   const { child, stderr } = startProgram([...AS_SERVER, PROGRAM, file])
-  await until('pgbouncer is up', () => {
+  await until('pgbouncer is up', (see) => {
     if (child.exitCode !== null || child.signalCode !== null) throw new Error(`pgbouncer did not start: ${stderr()}`)
-    return stderr().includes('process up')
+    return see(stderr()).includes('process up')
   })
   return {
     /** The URL of the same database through PgBouncer. */

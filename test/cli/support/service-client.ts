@@ -11,9 +11,11 @@ export const listNames = async (server: Server, token: string) =>
   ((await (await server.request('GET', '/plants?limit=100', { token })).json()) as { name: string }[]).map(
     ({ name }) => name,
   )
-/** The status that a path is answered with. */
-export const statusOf = async (server: Server, path: string, token?: string) =>
-  (await server.request('GET', path, token === undefined ? {} : { token })).status
+/** An answer to compare with a status. Its body tells why the status is another one. */
+export async function answerOf(sent: Promise<Response>) {
+  const answer = await sent
+  return { status: answer.status, body: await answer.text() }
+}
 /** The status of an answer, or the code of its error. */
 export async function codeOfAnswer(answer: Promise<Response>): Promise<number> {
   const response = await answer

@@ -118,11 +118,11 @@ async function askOnTerminal(
     text = ''
     // The quotes keep the echo of the keys from looking like the answer.
     child.terminal?.write(`${keys}echo ''${word}\n`)
-    await until(`the shell printed ${word}: ${text}`, () => text.split(`\n${word}\r\n`)[1]?.includes(PROMPT))
+    await until(`the shell printed ${word}: ${text}`, (see) => see(text).split(`\n${word}\r\n`)[1]?.includes(PROMPT))
     return text
   }
   try {
-    await until('the shell started', () => text.includes(PROMPT))
+    await until('the shell started', (see) => see(text).includes(PROMPT))
     await type(`${prepare}; `, 'ready')
     const answers: string[] = []
     // Control-U deletes the line.

@@ -80,12 +80,12 @@ async function startThread() {
     second,
     /** Has both write in one slow commit. */
     shareSlowCommit: () =>
-      until('both share a slow commit', async () => {
+      until('both share a slow commit', async (see) => {
         // The others come while this group is written, or while the thread waits for them.
         const before = first.write(SLOW_MS)
         sleepSync(2)
         const sizes = await Promise.all([second.write(), first.write(SLOW_MS), before])
-        return sizes[0] !== 1 && sizes[1] !== 1
+        return see(sizes)[0] !== 1 && sizes[1] !== 1
       }),
     async [Symbol.asyncDispose]() {
       first.stop()

@@ -83,7 +83,7 @@ test('a thread that ends after an answer fails the store, and the answer holds',
 
   await store.createPlant(user, { id: 2n, name: 'Ivy' })
   threads.end(ENDS['meets an error that nobody catches'] ?? (() => {}))
-  await until('the end is told', () => failures.length > 0)
+  await until('the end is told', (see) => see(failures).length > 0)
 
   expect(threads.hasEnded()).toBe(true)
   const late = store.createPlant(user, { id: 3n, name: 'Moss' })

@@ -23,7 +23,7 @@ for (const moment of ['sent', 'answered'] as const) {
       for (let cut = 1; cut <= CUTS_PER_ROUND; cut++) {
         await cutNextGroup(proxy, moment)
         const stored = round.history.counts().acknowledged + random(BETWEEN_MAX)
-        await until('plants are stored again', () => round.history.counts().acknowledged > stored)
+        await until('plants are stored again', (see) => see(round.history.counts()).acknowledged > stored)
       }
       // The database still runs, so the service can learn the outcome at once.
       expect(round.history.errors()).toBeLessThan(round.history.counts().acknowledged * REFUSED_MAX)
@@ -106,9 +106,9 @@ async function startStandby(primary: Cluster): Promise<Cluster> {
   await administer(primary.url, async (sql) => {
     await sql.unsafe(`alter system set synchronous_standby_names = '${STANDBY}'`).simple()
     await sql`select pg_reload_conf()`
-    await until('the standby is synchronous', async () => {
-      const rows = await sql`select 1 from pg_stat_replication where sync_state = 'sync'`
-      return rows.length > 0
+    await until('the standby is synchronous', async (see) => {
+      const rows = await sql`select state, sync_state from pg_stat_replication`
+      return see([...rows]).some((row) => row.sync_state === 'sync')
     })
   })
   return standby

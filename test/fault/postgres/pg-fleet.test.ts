@@ -39,7 +39,7 @@ testRounds(
       await load.acknowledged(history.counts().acknowledged + ENOUGH)
       expect(await copies[index]?.end()).toBe(0)
       copies[index] = await fleet.start(index)
-      await until('it is ready', async () => (await copies[index]?.request('GET', '/readyz'))?.status === 200)
+      await until('it is ready', async (see) => see(await copies[index]?.request('GET', '/readyz'))?.status === 200)
     }
     await load.acknowledged(history.counts().acknowledged + ENOUGH)
     await load.stop()

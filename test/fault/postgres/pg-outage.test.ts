@@ -35,8 +35,7 @@ const standStill: Outage = async (cluster, { service, token }) => {
   const ask = async (method: string, path: string) => {
     const sentMs = performance.now()
     const response = await service.request(method, path, { token })
-    await response.text()
-    expect(response.status).toBe(503)
+    expect(response.status, await response.text()).toBe(503)
     return performance.now() - sentMs
   }
   const askAll = async () => {
@@ -202,10 +201,10 @@ for (const [name, state, isolation, conflict] of [
       const countAborted = () =>
         readFileSync(join(cluster.data, 'log'), 'latin1').split(`${state} plantstore: ERROR`).length - 1
       await administer(cluster.url, (sql) =>
-        until('statements were aborted', async () => {
+        until('statements were aborted', async (see) => {
           const latest = round.history.writes().slice(-AHEAD)
           await conflict(sql, Math.max(...latest.map(({ id }) => id))).catch(ignoreConflict)
-          return countAborted() >= ABORTS
+          return see(countAborted()) >= ABORTS
         }),
       )
       expect(round.history.errors()).toBeLessThan(round.history.counts().acknowledged * REFUSED_MAX)

@@ -34,7 +34,7 @@ export async function startPgpool(servers: readonly Cluster[], weights: readonly
   writeFileSync(file, [...settings, ...paths, ...backends.flat()].join('\n'))
   const { child, stderr } = startProgram([PROGRAM, '-n', '-f', file, '-a', '/dev/null', '-F', '/dev/null'])
   endWithThisProcess(['kill', '-INT', String(child.pid)], folder.path)
-  await until('Pgpool-II has started', () => stderr().includes('successfully started'))
+  await until('Pgpool-II has started', (see) => see(stderr()).includes('successfully started'))
   return {
     url: `postgres://plantstore@127.0.0.1:${port}/postgres?sslmode=disable`,
     async [Symbol.asyncDispose]() {

@@ -127,7 +127,7 @@ async function untilRefusing(service: Server, history: History): Promise<void> {
   const refused = history.errors()
   let readiness = ''
   await Promise.all([
-    until('writes are refused', () => history.errors() > refused),
+    until('writes are refused', (see) => see(history.errors()) > refused),
     until('the service is not ready', async () => {
       readiness = await readinessOf(service)
       return readiness !== '200'
@@ -140,14 +140,14 @@ async function untilRefusing(service: Server, history: History): Promise<void> {
 async function untilStoring(service: Server, history: History, maxMs: number): Promise<void> {
   const beginMs = performance.now()
   const stored = history.counts().acknowledged
-  await until('plants are stored again', () => history.counts().acknowledged > stored)
+  await until('plants are stored again', (see) => see(history.counts()).acknowledged > stored)
   const tookMs = performance.now() - beginMs
   console.log(`time to the first write: ${Math.round(tookMs)} ms`)
-  await until('the service is ready again', async () => (await readinessOf(service)) === '200')
+  await until('the service is ready again', async (see) => see(await readinessOf(service)) === '200')
   const readyMs = performance.now() - beginMs
   expect(tookMs).toBeLessThan(maxMs)
   expect(readyMs).toBeLessThan(maxMs + READINESS_MAX_AGE_MS)
-  await until('many plants are stored', () => history.counts().acknowledged >= stored + ENOUGH)
+  await until('many plants are stored', (see) => see(history.counts()).acknowledged >= stored + ENOUGH)
 }
 
 /** The answer of `/readyz`: its status, and of a failure the code and `Retry-After`. */

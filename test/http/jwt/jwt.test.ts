@@ -196,9 +196,9 @@ describe.each(TRANSPORTS)('a JWT, $name', (transport) => {
     await service.list('', { token })
     await service.list('', { token: await service.issuer.token({ sub: '𝕬'.repeat(1500) }) })
 
-    const [first, second] = await until('both lines are in the log', () => {
+    const [first, second] = await until('both lines are in the log', (see) => {
       const lines = service.logLines().filter(({ msg }) => msg === 'request')
-      return lines.length === 2 && lines
+      return see(lines).length === 2 && lines
     })
     const user = providerUserName(service.issuer.issuer, 'ada\n"lovelace"')
     expect(first).toMatchObject({ user, subject: 'ada\n"lovelace"', status: 200 })

@@ -152,7 +152,7 @@ describe.each(SOCKET_TRANSPORTS)('HTTP/1.1, $name', (transport) => {
     const answered = text.match(/\{"name":"p\d"\}/g)?.map((plant) => JSON.parse(plant).name) ?? []
     expect(await service.names()).toEqual(expect.arrayContaining(answered))
     // The first was under way when the connection ended, and goes on to its end.
-    await until('the first is stored', async () => (await service.names()).includes('p1'))
+    await until('the first is stored', async (see) => see(await service.names()).includes('p1'))
   })
 
   test('ends a connection on which a request comes behind a list of 501 plants, and answers both behind one of 500', async () => {
@@ -177,7 +177,7 @@ describe.each(SOCKET_TRANSPORTS)('HTTP/1.1, $name', (transport) => {
     await connection.until(connection.isClosed)
 
     expect(connection.text()).toMatch(/^$|^HTTP\/1\.1 200 OK\r\n.*\{"name":"p1"\}$/s)
-    await until('the first is stored', async () => (await service.names()).includes('p1'))
+    await until('the first is stored', async (see) => see(await service.names()).includes('p1'))
   })
 })
 

@@ -31,7 +31,7 @@ async function expectCut(answer: string, service: Service, tokenId: number) {
   expect(answer.length).toBeLessThan(LONG_PLANTS.count * LONG_PLANTS.nameLength)
   expect(answer).not.toEndWith(LAST_CHUNK)
   const msg = 'a list was cut: its token is no longer accepted'
-  await until('the log says why', () => service.logs().includes(msg))
+  await until('the log says why', (see) => see(service.logs()).includes(msg))
   expect(service.logLines().find((line) => line.msg === msg)).toMatchObject({ level: 'warn', tokenId })
 }
 
@@ -56,7 +56,7 @@ describe.each(SOCKET_TRANSPORTS)('a list without a limit, $name', (transport) =>
       db.run("update tokens set user_id = (select id from users where name = 'you') where id = ?", [token.id])
       // The other user has the same list. A get of the new plant shows that the server has seen the change.
       db.run("insert into plants (user_id, id, name) select id, -1, 'Fern' from users where name = 'you'")
-      await until('the server sees it', async () => (await service.get(-1, { token: token.text })).status === 200)
+      await until('the server sees it', async (see) => see(await service.get(-1, { token: token.text })).status === 200)
     })
 
     await expectCut(answer, service, token.id)

@@ -86,7 +86,7 @@ describe.skipIf(lacks(PROMETHEUS, OPENSSL))(
 
     test.each(queries)('returns numbers for $title: $query', async ({ query }) => {
       const ask = async () => (await prometheus.query(query)).map(({ value }) => value).filter(Number.isFinite)
-      const found = await until('the query returns numbers', async () => (await ask()).length > 0 && ask(), WAIT)
+      const found = await until('the query returns numbers', async (see) => see(await ask()).length > 0 && ask(), WAIT)
 
       if (query.includes(' bool ')) expect(found.filter((number) => number !== 0 && number !== 1)).toEqual([])
     })

@@ -67,7 +67,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
 
     expect(await countOthers()).toBeGreaterThan(2)
     await store.close()
-    await until('there is no other connection', async () => (await countOthers()) === 0)
+    await until('there is no other connection', async (see) => see(await countOthers()) === 0)
   })
 
   test.concurrent('completes a migration after another process has committed its first statements only', async () => {
@@ -105,7 +105,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
     ]
     const refused = await Promise.all(uses.map((use) => rejectionOf(use())))
     await lock.release()
-    await until('the store has told of it', () => events.length >= 2)
+    await until('the store has told of it', (see) => see(events).length >= 2)
 
     const reason = { kind: 'store_failed', cause: 'the database has not been reached yet', outcomeIsUnknown: false }
     expect(refused).toMatchObject([reason, reason, reason, reason])
@@ -232,7 +232,7 @@ describe.skipIf(lacks(OWN_POSTGRES))('opening a store on a PostgreSQL server', (
     expect(await rejectionOf(store.listTokens())).toMatchObject({ kind: 'store_failed', outcomeIsUnknown: false })
     expect(await rejectionOf(createUser(store, 'me'))).toMatchObject({ kind: 'store_failed' })
     cluster.start()
-    await until('the store has told of it', () => events.length >= 2)
+    await until('the store has told of it', (see) => see(events).length >= 2)
 
     expect(events.map(({ level }) => level)).toEqual(['warn', 'info'])
     const me = await createUser(store, 'me')

@@ -73,7 +73,7 @@ describe.skipIf(lacks(OWN_POSTGRES))('a service on PostgreSQL', () => {
   test('sends one statement per list of a known token', async () => {
     await using service = await startCounted()
     await service.create()
-    await until('the token is known', async () => (await service.count(service.list)).statements === 1)
+    await until('the token is known', async (see) => see(await service.count(service.list)).statements === 1)
 
     let lists = 0
     const { statements, stampReads, tookMs } = await service.count(async () => {
