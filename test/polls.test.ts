@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { Glob } from 'bun'
+import { AppError } from '../src/error.ts'
+import { rejectionOf } from './store/rejection.ts'
 import { pollsIn } from './support/polls.ts'
+import { until } from './support/until.ts'
 
 /** Every form in which a test can look again and again without a limit. */
 const POLLS = [
@@ -59,6 +62,35 @@ test.each([
   const found = files.map(async (file) => {
     const polls = find(await Bun.file(`${import.meta.dir}/${file}`).text())
     return polls.map((poll) => `${file}:${poll}`)
+  })
+
+  expect((await Promise.all(found)).flat()).toEqual([])
+})
+
+test('a wait that is over says what it saw last, and a refusal all that it says', async () => {
+  const answers = [
+    { status: 503, body: 'early' },
+    { status: 503, body: 'the disk is full' },
+  ]
+  const wait = until('it is ready', (see) => see(answers.shift() ?? { body: 'late' }).body === 'late', { limitMs: 0 })
+  const refused = Promise.reject(new AppError('store_failed', { message: 'It is gone.', outcomeIsUnknown: true }))
+
+  expect(await rejectionOf(wait)).toMatchObject({
+    message: 'it never came about that it is ready; seen last:\n{\n  status: 503,\n  body: "early",\n}',
+  })
+  expect(await rejectionOf(refused)).toMatchObject({
+    kind: 'store_failed',
+    message: 'It is gone.',
+    outcomeIsUnknown: true,
+  })
+})
+
+/** A failure would show two numbers, and not why the answer is another one. */
+test('a status is compared with its body', async () => {
+  const files = [...new Glob('**/*.ts').scanSync(import.meta.dir)].sort()
+  const found = files.map(async (file) => {
+    const text = await Bun.file(`${import.meta.dir}/${file}`).text()
+    return (text.match(/expect\((?:.*\.)?status\)+\.to(?:Be|Equal)\(/g) ?? []).map((line) => `${file}: ${line}`)
   })
 
   expect((await Promise.all(found)).flat()).toEqual([])

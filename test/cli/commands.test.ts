@@ -9,7 +9,7 @@ import { withoutProgress } from '../support/progress.ts'
 import { program, type Requirement } from '../support/requirement.ts'
 import { MAY_CHANGE_USER } from '../support/restricted.ts'
 import { STRACE } from '../support/strace.ts'
-import { filled, isAsPrinted, testTranscripts } from '../support/transcript.ts'
+import { filled, lineOfDifference, testTranscripts } from '../support/transcript.ts'
 
 /** What steps need that hold these words. */
 const NEEDS: readonly (readonly [word: RegExp, requirement: Requirement])[] = [
@@ -85,19 +85,19 @@ describe('a transcript', () => {
     '$ echo 12; echo 34; echo 12\n{number1}\n{number2}\n{number1}\n$ echo {number2}{number1}\n3412\n$ pwd\n{folder}\n',
     '$ plantstore user list\n! plantstore: There is no database {folder}/plantstore.db: name the one that the server uses.\n[3]\n',
   ])('passes if all is printed as it says: %j', async (text) => {
-    expect(await isAsPrinted(text, TERMINAL)).toBe(true)
+    expect(await lineOfDifference(text, TERMINAL)).toBeUndefined()
   })
 
   test.each([
-    ['another text', '$ echo a\nb\n'],
-    ['nothing', '$ true\na\n'],
-    ['more', '$ echo a; echo b\na\n'],
-    ['on stderr', '$ echo a >&2\na\n'],
-    ['with another exit code', '$ false\n'],
-    ['another text for a variable', '$ echo 12; echo 34\n{number1}\n{number1}\n'],
-    ['another text for a variable of an earlier step', '$ echo 12\n{number1}\n$ echo 34\n{number1}\n'],
-    ['a text of another kind', '$ echo a\n{number}\n'],
-  ])('fails if a step prints %s', async (_, text) => {
-    expect(await isAsPrinted(text, TERMINAL)).toBe(false)
+    ['another text', '$ echo a\nb\n', 2],
+    ['nothing', '$ true\na\n', 2],
+    ['more', '$ cat <<end\n> b\n> end\nb\n\n$ echo a; echo b\na\n$ false\n', 7],
+    ['on stderr', '$ echo a >&2\na\n', 2],
+    ['with another exit code', '$ false\n', 2],
+    ['another text for a variable', '$ echo 12; echo 34\n{number1}\n{number1}\n', 2],
+    ['another text for a variable of an earlier step', '$ echo 12\n{number1}\n$ echo 34\n{number1}\n', 4],
+    ['a text of another kind', '$ echo a\n{number}\n', 2],
+  ])('fails with the line of a step that prints %s', async (_, text, line) => {
+    expect(await lineOfDifference(text, TERMINAL)).toBe(line)
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { LOCK_MAX_WAIT_MS } from '../../src/engine/group-queue.ts'
-import { codeOf } from '../cli/support/service-client.ts'
+import { answerOf, codeOf } from '../cli/support/service-client.ts'
 import { FAKETIME, makeClock } from '../support/clock.ts'
 import { runPlantstore } from '../support/executable.ts'
 import { scrapeUntil } from '../support/metrics.ts'
@@ -85,13 +85,13 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
 
   test.concurrent('does not change how long the server waits for a lock, nor the age of its readiness', async () => {
     await using server = await serveByClock()
-    const readiness = async () => (await server.request('GET', '/readyz')).status
+    const readiness = () => answerOf(server.request('GET', '/readyz'))
     const create = async (id: number) => {
       const startMs = performance.now()
-      const { status } = await server.request('POST', '/plants', { token: server.token, body: { id, name: 'Fern' } })
-      return { status, waitedMs: performance.now() - startMs }
+      const sent = server.request('POST', '/plants', { token: server.token, body: { id, name: 'Fern' } })
+      return { ...(await answerOf(sent)), waitedMs: performance.now() - startMs }
     }
-    expect(await readiness()).toBe(200)
+    expect(await readiness()).toMatchObject({ status: 200 })
     await using lock = await holdTransaction(server.database, 'begin exclusive')
 
     const creating: ReturnType<typeof create>[] = []
@@ -101,13 +101,13 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
       await server.request('GET', '/healthz')
       server.jumpTo(days)
     }
-    await until('the server is not ready', async (see) => see(await readiness()) === 503)
-    for (const { status, waitedMs } of await Promise.all(creating)) {
-      expect(status).toBe(503)
+    await until('the server is not ready', async (see) => see(await readiness()).status === 503)
+    for (const { status, body, waitedMs } of await Promise.all(creating)) {
+      expect(status, body).toBe(503)
       expect(waitedMs).toBeWithin(LOCK_MAX_WAIT_MS / 2, LOCK_MAX_WAIT_MS + SLACK_MS)
     }
     await lock.release()
-    await until('the server is ready', async (see) => see(await readiness()) === 200)
+    await until('the server is ready', async (see) => see(await readiness()).status === 200)
     expect(server.daysAhead()).toEqual([-1, 0, 1])
   })
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { parseJson } from '../../src/domain/new-plant.ts'
 import { orUndefined } from '../../src/error.ts'
-import { isAsPrinted, testTranscripts } from '../support/transcript.ts'
+import { lineOfDifference, testTranscripts } from '../support/transcript.ts'
 import { transcriptsOf } from './support/transcripts.ts'
 import { SOCKET_TRANSPORTS } from './support/transports.ts'
 
@@ -29,16 +29,16 @@ describe('a transcript of requests', () => {
     'me> GET /plants?limit=1\n200 []\n  ETag: {etag1}\n\nme> GET /plants?limit=1\n  If-None-Match: {etag1}\n304\n',
     '$ serve {"quotaPlants":0}\nme> POST /plants {"id":1,"name":"{3*a}{x62}"}\n403 {"error":40302,{text}\n',
   ])('passes if all is answered as it says: %j', async (text) => {
-    expect(await isAsPrinted(text, SERVICE)).toBe(true)
+    expect(await lineOfDifference(text, SERVICE)).toBeUndefined()
   })
 
   test.each([
-    ['another status', 'me> GET /plants\n404 []\n'],
-    ['another body', 'me> GET /plants\n200 [1]\n'],
-    ['another header', 'me> GET /plants\n200 []\n  Content-Type: text/plain\n'],
-    ['a header too many', 'me> GET /plants\n200 []\n  Content-Type:\n'],
-    ['an answer to one of several requests', 'me> GET /plants\nnobody> GET /plants\n200 []\n'],
-  ])('fails if a request has %s', async (_, text) => {
-    expect(await isAsPrinted(text, SERVICE)).toBe(false)
+    ['another status', 'me> GET /plants\n404 []\n', 2],
+    ['another body', 'me> GET /plants\n200 [1]\n', 2],
+    ['another header', 'me> GET /plants\n200 []\n  Content-Type: text/plain\n', 2],
+    ['a header too many', 'me> GET /plants\n200 []\n  Content-Type:\n', 2],
+    ['an answer to one of several requests', 'me> GET /plants\nnobody> GET /plants\n200 []\n', 3],
+  ])('fails with the line of a request that has %s', async (_, text, line) => {
+    expect(await lineOfDifference(text, SERVICE)).toBe(line)
   })
 })

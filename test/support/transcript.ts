@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { lacks, type Requirement } from './requirement.ts'
 
 /**
@@ -18,6 +18,8 @@ interface Transcript {
 }
 
 interface Step {
+  /** Where it begins in the file. */
+  readonly line: number
   /** All of these are answered alike. */
   readonly asked: readonly string[]
   readonly printed: string
@@ -51,6 +53,7 @@ const KINDS: Readonly<Record<string, string>> = {
   time: '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z',
   token: 'plst_[0-9A-Za-z]{49}',
 }
+const PROJECT = join(import.meta.dir, '../..')
 const VARIABLE = /\{([a-z]+\d*) *\}/g
 /** More at once would make a server slower than the 2 s for which `plantstore healthcheck` waits. */
 const LANES = 6
@@ -70,9 +73,9 @@ export function testTranscripts(
   describe.concurrent.each(files.toSorted())('%s', (file) => {
     for (const transcript of readTranscripts(readFileSync(join(folder, file), 'utf8'), options.asked)) {
       const play = async () => {
-        const { expected, actual } = await runTranscript(transcript, options)
+        const { expected, actual, line } = await runTranscript(transcript, options)
 
-        expect(actual).toBe(expected)
+        expect(actual, `${relative(PROJECT, join(folder, file))}:${line} comes back otherwise`).toBe(expected)
       }
       const needs = options.needs?.(transcript.steps.map(({ asked }) => asked.join('')).join('')) ?? []
       test.skipIf(lacks(...needs))(transcript.title, () => whenFree(play))
@@ -80,54 +83,58 @@ export function testTranscripts(
   })
 }
 
-/** Whether all steps of a test come back as they say. */
-export async function isAsPrinted(text: string, options: TranscriptsOptions): Promise<boolean> {
+/** The line of the first step that comes back otherwise than it says; `undefined` if there is none. */
+export async function lineOfDifference(text: string, options: TranscriptsOptions): Promise<number | undefined> {
   const [transcript] = readTranscripts(`# Title\n${text}`, options.asked)
   if (!transcript?.steps.length) throw new Error('nothing is asked')
-  const { expected, actual } = await runTranscript(transcript, options)
-  return expected === actual
+  return (await runTranscript(transcript, options)).line
 }
 
 /** The tests of a file. */
 export function readTranscripts(text: string, asked: RegExp): readonly Transcript[] {
   const step = new RegExp(`^(${asked.source})`, 'm')
-  return repeated(text)
-    .split(/^# /m)
-    .slice(1)
-    .map((section) => {
-      const [head = '', ...parts] = section.split(step)
-      const [title = '', ...opening] = head.split('\n')
-      const steps = parts.flatMap((part, index) =>
-        index % 2 === 0
-          ? [{ asked: part.split(/^(?=(?:\$|\w+>) )/m), printed: withoutBlankEnd(parts[index + 1]) }]
-          : [],
-      )
-      return { title, opening: opening.join('\n'), steps }
+  const [before = '', ...sections] = repeated(text).split(/^# /m)
+  let line = 1 + linesIn(before)
+  return sections.map((section) => {
+    const [head = '', ...parts] = section.split(step)
+    const [title = '', ...opening] = head.split('\n')
+    line += linesIn(head)
+    const steps = parts.flatMap((part, index) => {
+      const begun = { line, asked: part.split(/^(?=(?:\$|\w+>) )/m), printed: withoutBlankEnd(parts[index + 1]) }
+      line += linesIn(part)
+      return index % 2 === 0 ? [begun] : []
     })
+    return { title, opening: opening.join('\n'), steps }
+  })
 }
 
+const linesIn = (text: string): number => text.split('\n').length - 1
 const withoutBlankEnd = (text = ''): string => text.replace(/\n+$/, '\n').replace(/^\n$/, '')
 
-/** Runs the steps. Resolves to what should come back, and to what came; both are the same if all is well. */
+/** Runs the steps. Resolves to what should come back, what came, and the line of the first difference. */
 async function runTranscript(transcript: Transcript, options: TranscriptsOptions) {
   let [expected, actual] = ['', '']
+  let line: number | undefined
   for await (const row of rowsOf(transcript, options)) {
     expected += row.asked + row.expected
     actual += row.asked + row.came
+    if (row.came !== row.expected) line ??= row.line
   }
-  return { expected, actual }
+  return { expected, actual, line }
 }
 
 /** Runs the steps, and yields each thing that is asked with what should come back and what came. */
 export async function* rowsOf({ opening, steps }: Transcript, { open }: Pick<TranscriptsOptions, 'open'>) {
   await using stage = await open(opening)
   const { known } = stage
-  for (const { asked, printed } of steps) {
+  for (const { asked, printed, ...step } of steps) {
+    let { line } = step
     for (const each of asked) {
       const came = await stage.answer(each, printed)
       const found = patternOf(printed, known).exec(came)
       for (const [name, text] of Object.entries(found?.groups ?? {})) known.set(name, text)
-      yield { asked: each, expected: found === null ? filled(printed, known) : came, came }
+      yield { line, asked: each, expected: found === null ? filled(printed, known) : came, came }
+      line += linesIn(each)
     }
   }
 }

@@ -20,7 +20,7 @@ describe('tools of the page', () => {
       return requests.length - before
     }
     const create = async (id: string | number) => {
-      expect((await service.create(`{"id":${id},"name":"Plant ${id}"}`)).status).toBe(200)
+      expect(await service.create(`{"id":${id},"name":"Plant ${id}"}`)).toMatchObject({ status: 200 })
     }
     const later = (id: number) =>
       until('the next id is suggested', async () => (await ui.field('Id').inputValue()) === `${id}`)

@@ -42,7 +42,7 @@ export function pageTests() {
     else
       for (const [index, plant] of plants.entries()) {
         const isName = typeof plant === 'string' && !plant.startsWith('{')
-        expect((await service.create(isName ? { id: index + 1, name: plant } : plant)).status).toBe(200)
+        expect(await service.create(isName ? { id: index + 1, name: plant } : plant)).toMatchObject({ status: 200 })
       }
     const opened = await open(screen)
     if (!isClosed) await opened.ui.visit(service)
@@ -71,8 +71,8 @@ export const urlOf = ({ port }: { readonly port: number }) => `http://127.0.0.1:
 
 /** What another client does to change a plant. */
 export async function change(service: Service, id: number | string, name: string): Promise<void> {
-  expect((await service.delete(id)).status).toBe(204)
-  expect((await service.create(`{"id":${id},"name":${JSON.stringify(name)}}`)).status).toBe(200)
+  expect(await service.delete(id)).toMatchObject({ status: 204 })
+  expect(await service.create(`{"id":${id},"name":${JSON.stringify(name)}}`)).toMatchObject({ status: 200 })
 }
 
 /** The server gets the request, and the page no answer. */
