@@ -14,7 +14,7 @@ const PROPERTIES = [
   'domain/json',
   'domain/plant',
   'http/socket/plants-model',
-  'store/postgres/versions',
+  'store/postgres/token-watch',
   'engine/sqlite/versions',
 ]
 const folder = import.meta.dir

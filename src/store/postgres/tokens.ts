@@ -1,6 +1,7 @@
 import { type NewToken, PAGE_ROWS, type Tokens } from '../../domain/store.ts'
 import type { Token, TokenId } from '../../domain/token.ts'
-import { compareTokens, endOfReplaced, fromRow, NONE_CREATED, type Row, selectTokens, tokenNotFound } from '../rows.ts'
+import { fromRow, type Row } from '../rows.ts'
+import { compareTokens, endOfReplaced, NONE_CREATED, selectTokens, tokenNotFound } from '../token-rules.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { columns, type Query } from './driver.ts'
 import { insertRows } from './tables.ts'

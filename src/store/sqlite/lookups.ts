@@ -2,7 +2,8 @@
 import type { Database } from 'bun:sqlite'
 import type { FoundUser } from '../../domain/store.ts'
 import type { Token, TokenId, UserId } from '../../domain/token.ts'
-import { fromRow, type Row, selectTokens, tokenNotFound, userNotFound } from '../rows.ts'
+import { fromRow, type Row } from '../rows.ts'
+import { selectTokens, tokenNotFound, userNotFound } from '../token-rules.ts'
 
 /** The identifier of a user. Throws `user_not_found`. */
 export function requireUser(db: Database, name: string): UserId {

@@ -1,7 +1,8 @@
 import { type NewToken, PAGE_ROWS, type Tokens } from '../../domain/store.ts'
 import type { Token } from '../../domain/token.ts'
 import type { Connections } from '../../engine/sqlite/connections.ts'
-import { fromRow, type Row, selectTokens } from '../rows.ts'
+import { fromRow, type Row } from '../rows.ts'
+import { selectTokens } from '../token-rules.ts'
 import { requireUser } from './lookups.ts'
 import type { Writes } from './writing/writes.ts'
 

@@ -1,7 +1,8 @@
 import { PAGE_ROWS, type Users } from '../../domain/store.ts'
 import type { User, UserId } from '../../domain/token.ts'
 import type { Connections } from '../../engine/sqlite/connections.ts'
-import { deleteInBatches, fromRow, type Row } from '../rows.ts'
+import { deleteInBatches } from '../delete-batches.ts'
+import { fromRow, type Row } from '../rows.ts'
 import { findUser, requireUser } from './lookups.ts'
 import type { Writes } from './writing/writes.ts'
 

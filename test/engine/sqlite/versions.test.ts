@@ -15,7 +15,7 @@ import {
   type Version,
 } from '../../../src/engine/sqlite/versions.ts'
 import { kindOf } from '../../../src/error.ts'
-import { NO_PLANT } from '../../../src/store/rows.ts'
+import { NO_PLANT } from '../../../src/store/preconditions.ts'
 import { PLANT_FORMAT } from '../../../src/store/sqlite/format.ts'
 import { type Call, createWrites, PLANT_STORE } from '../../../src/store/sqlite/writing/writes.ts'
 import { makeDatabaseFolder, makeWithWriter } from '../../store/sqlite/files.ts'

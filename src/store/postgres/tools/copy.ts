@@ -7,7 +7,7 @@ import { AnswerTimeout, type Client, type ConnectionOptions, createClient, type 
 import { isConnectionLost, isTemporary, repeat, sqlState, toAppError, toOpenError } from '../errors.ts'
 import { inspect, migrate } from '../schema.ts'
 import { insertRows } from '../tables.ts'
-import { randomStamp } from '../versions.ts'
+import { randomStamp } from '../token-changes.ts'
 import { contentsOf } from './contents.ts'
 
 /** The longest time for a copy: a day. */

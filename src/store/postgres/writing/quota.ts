@@ -1,5 +1,5 @@
 import type { UserId } from '../../../domain/token.ts'
-import { mayMake } from '../../rows.ts'
+import { mayMake } from '../../preconditions.ts'
 import { columns, type Query } from '../driver.ts'
 import { keyOf, type PlantWrite } from './statements.ts'
 

@@ -3,7 +3,7 @@ import { PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
 import type { UserId } from '../../../domain/token.ts'
 import { GROUP_MAX_WRITES, type WriteResults } from '../../../engine/group-queue.ts'
 import type { ErrorKind } from '../../../error.ts'
-import { type Expected, mayMake } from '../../rows.ts'
+import { type Expected, mayMake } from '../../preconditions.ts'
 import { PLANT_COLUMNS } from '../../tables.ts'
 import { columns, type Parameter } from '../driver.ts'
 

@@ -3,7 +3,7 @@ import { PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
 import type { UserId } from '../../../domain/token.ts'
 import { insertInto } from '../../../engine/sqlite/driver.ts'
 import { AppError, codeOf } from '../../../error.ts'
-import type { Expected } from '../../rows.ts'
+import type { Expected } from '../../preconditions.ts'
 import { PLANT_COLUMNS } from '../../tables.ts'
 import type { PlantQuota } from './quota.ts'
 

@@ -1,7 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import type { CreatedTokens, NewToken, TokenSelection } from '../../../domain/store.ts'
 import type { Token, TokenId } from '../../../domain/token.ts'
-import { compareTokens, endOfReplaced, fromRow, NONE_CREATED, type Row, selectTokens } from '../../rows.ts'
+import { fromRow, type Row } from '../../rows.ts'
+import { compareTokens, endOfReplaced, NONE_CREATED, selectTokens } from '../../token-rules.ts'
 import { requireToken, requireUser } from '../lookups.ts'
 import { insertUser } from './users.ts'
 

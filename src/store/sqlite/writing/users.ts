@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { UserId } from '../../../domain/token.ts'
 import { AppError } from '../../../error.ts'
-import { DELETE_BATCH_PLANTS } from '../../rows.ts'
+import { DELETE_BATCH_PLANTS } from '../../delete-batches.ts'
 import { findUser, requireUser } from '../lookups.ts'
 import type { PlantQuota } from './quota.ts'
 

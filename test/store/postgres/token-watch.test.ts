@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
-import { type TokenChanges, watchTokens } from '../../../src/store/postgres/versions.ts'
+import { type TokenChanges, watchTokens } from '../../../src/store/postgres/token-watch.ts'
 import { expectProperty } from '../../support/properties.ts'
 
 describe('versions of tokens on PostgreSQL', () => {

@@ -1,85 +1,14 @@
-import { TOKEN_CHANGES_SEEN_WITHIN_MS, type Version } from '../../domain/store.ts'
 import { NOBODY, type UserId } from '../../domain/token.ts'
 import { AppError } from '../../error.ts'
 import type { StoreDeadlines } from '../database.ts'
 import type { Client, Query } from './driver.ts'
 import { ATTEMPT_MIN_MS, isConflict, isConnectionLost, repeat, toAppError } from './errors.ts'
 
-/** The age at which the changes are read again, and the age from which they no longer count. */
-const REFRESH_AFTER_MS = 300
-const VALID_FOR_MS = TOKEN_CHANGES_SEEN_WITHIN_MS - 100
-
 /**
- * How many of the latest changes the database tells, in characters: about 65 of them, twice as many as 100 changes a second make
- * between two reads. The row stays below 2 kB, from which on PostgreSQL stores a value apart.
+ * The length to which the list of changes is cut: about 65 changes, twice as many as 100 changes a second make between two reads.
+ * The row stays below 2 kB, from which on PostgreSQL stores a value apart.
  */
 const CHANGES_LENGTH = 1850
-
-/** Users with the same remainder share the version of their last change. */
-const USER_SLOTS = 65_536
-
-/** The stamp of the latest change, and the latest changes. */
-export interface TokenChanges {
-  readonly stamp: bigint
-  readonly changes: string
-}
-
-/**
- * Watches the changes that any process makes to tokens and users (see `openTokenChanges`). Requests start reads of the stamp
- * and of the latest changes, but do not wait for them.
- */
-export function watchTokens(readChanges: () => Promise<TokenChanges>, monotonicMs = () => performance.now()) {
-  let version: Version = 0
-  const changedAt = new Float64Array(USER_SLOTS)
-  let knownStamp: bigint | undefined
-  let asOfMs = Number.NEGATIVE_INFINITY
-  let reading: Promise<void> | undefined
-
-  const changed = (users: Iterable<UserId>) => {
-    for (const user of users) changedAt[user % USER_SLOTS] = ++version
-  }
-  const read = async () => {
-    const startMs = monotonicMs()
-    const { stamp, changes } = await readChanges()
-    const users = changedSince(knownStamp, stamp, changes)
-    if (users === undefined) changedAt.fill(++version)
-    else changed(users)
-    knownStamp = stamp
-    asOfMs = startMs
-  }
-  const tokensVersion = (): Version | undefined => {
-    const ageMs = monotonicMs() - asOfMs
-    if (ageMs > REFRESH_AFTER_MS) void refresh()
-    return ageMs < VALID_FOR_MS ? version : undefined
-  }
-  const refresh = () => {
-    // If the read fails, the changes become too old. Then each request reads the token itself and reports the failure.
-    reading ??= read()
-      .catch(() => undefined)
-      .finally(() => {
-        reading = undefined
-      })
-    return reading
-  }
-
-  return {
-    refresh,
-    tokensVersion,
-    hasSameTokens: (user: UserId, since: Version): boolean =>
-      tokensVersion() !== undefined && since >= (changedAt[user % USER_SLOTS] ?? version),
-    /** This process has changed tokens of the users, or may have done so. */
-    changed,
-  }
-}
-
-/** The users who changed after a stamp until the current one. `undefined` if the changes do not tell. */
-function changedSince(known: bigint | undefined, stamp: bigint, changes: string): readonly UserId[] | undefined {
-  if (stamp === known) return []
-  // The last change may lack its end.
-  const all = [...changes.matchAll(/(\S+) (\d+);/g)]
-  const seen = all.findIndex(([, each]) => each === `${known}`)
-  return all[0]?.[1] === `${stamp}` && seen > 0 ? all.slice(0, seen).map(([, , user]) => Number(user)) : undefined
-}
 
 /**
  * The database ends a transaction whose process stands still for so long. It is less than the usual `answerMs`: the others, who
