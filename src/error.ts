@@ -36,7 +36,7 @@ export type ErrorKind =
 export type Remedy = 'restore' | 'check' | 'undo' | 'back up' | 'dump'
 
 interface AppErrorOptions {
-  /** A full sentence for the person who asked, or for the operator if a store failed. Left out if the kind says everything. */
+  /** A full sentence for the person who asked. Left out if the kind says everything. */
   readonly message?: string
   /** What only the command line has words for. They continue the message, which therefore ends without a period. */
   readonly remedy?: Remedy | undefined

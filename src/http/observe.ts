@@ -186,9 +186,7 @@ export function answerError(error: unknown, context: RequestContext, log: Logger
   if (!isExpected) return errorResponse(kind, `${ERRORS.bug.message.slice(0, -1)} ${context.requestId}.`)
   if (error.outcomeIsUnknown) return errorResponse(kind, `The store has failed. ${OUTCOME_UNKNOWN}`)
   const { retryAfterS } = error
-  // The message of a failed store is for the operator.
-  const message = kind === 'store_failed' ? '' : error.message
-  return errorResponse(kind, message, retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) })
+  return errorResponse(kind, error.message, retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) })
 }
 
 const isHttpErrorKind = (kind: ErrorKind): kind is HttpErrorKind => kind in ERRORS

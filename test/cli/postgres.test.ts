@@ -124,4 +124,22 @@ describe.skipIf(lacks(POSTGRES_SERVER, PGBOUNCER))('servers behind PgBouncer', (
     expect(connections[0]?.[0]).toBeLessThanOrEqual(3n)
     expect([await one.end(), await two.end()]).toEqual([0, 0])
   })
+
+  test('that prepare statements all the same say what to change, and so do commands', async () => {
+    await using database = await makeDatabase()
+    const token = await createTokenIn(database.url)
+    await using pooler = await startPgBouncer(database.url, 1)
+    await using server = await serve(pooler.url)
+
+    const refused = await until('a statement is lost', async () => {
+      const answer = await server.request('PUT', '/plants/1', { token, body: { name: 'Fern' } })
+      const body = (await answer.json()) as Record<'error' | 'message', unknown>
+      return `${body.message}`.includes('Prepared') && body
+    })
+    const listed = await runPlantstore(['token', 'list', '--database', pooler.url])
+
+    const message = 'Prepared statements get lost, nothing was stored: behind a pooler, use --database-prepare false.'
+    expect(refused).toEqual({ error: 50302, message })
+    expect(listed).toEqual({ exitCode: 3, stdout: '', stderr: `plantstore: ${message}\n` })
+  })
 })

@@ -6,6 +6,11 @@ import { type DatabaseAccess, STORE_DEADLINES, type StoreDeadlines } from '../da
 /** How long the server may take to accept a connection. Later it counts as unreachable. */
 const CONNECT_TIMEOUT_S = 2
 
+// A session that began while the database was read-only stays so. And the driver may be wrong about what a session has prepared.
+const STALE_SESSION = /^(?:25006|42P05|26000)$/
+/** How often a client takes new sessions at most, because a database may be read-only for hours. */
+export const RENEW_MIN_MS = 1000
+
 /** The server shows all connections of this program under this name. */
 export const APPLICATION_NAME = 'plantstore'
 
@@ -47,6 +52,10 @@ export class AnswerTimeout extends Error {
   override readonly name = 'AnswerTimeout'
 }
 
+/** The SQLSTATE that the server sent, or an empty text. */
+export const sqlState = (error: unknown): string =>
+  error instanceof Error && 'errno' in error && typeof error.errno === 'string' ? error.errno : ''
+
 /** Prepares so many connections. The server may take `answerMs` for a statement or a transaction. */
 export function createClient(
   options: ConnectionOptions,
@@ -54,7 +63,17 @@ export function createClient(
   { answerMs }: Pick<StoreDeadlines, 'answerMs'> = STORE_DEADLINES,
 ): Client {
   let pool = createPool(options, connections)
+  let renewedAtMs = Number.NEGATIVE_INFINITY
+  const retired = new Set<SQL>()
 
+  /** Takes new sessions for later statements. The old ones end when those that they have are answered. */
+  const renew = (used: SQL) => {
+    if (pool !== used || performance.now() - renewedAtMs < RENEW_MIN_MS) return
+    renewedAtMs = performance.now()
+    pool = createPool(options, connections)
+    retired.add(used)
+    void used.close().finally(() => retired.delete(used))
+  }
   /** A server that does not answer blocks its connections. After the timeout it gets other connections. */
   const answered = async <T>(work: Promise<T>, limitMs: number): Promise<T> => {
     const used = pool
@@ -68,6 +87,9 @@ export function createClient(
     }, timeoutMs)
     try {
       return await Promise.race([work, timeout.promise])
+    } catch (error) {
+      if (STALE_SESSION.test(sqlState(error))) renew(used)
+      throw error
     } finally {
       clearTimeout(timer)
     }
@@ -81,7 +103,9 @@ export function createClient(
         pool.begin('isolation level read committed', (transaction) => work(queryWith(transaction))),
         timeoutMs,
       ),
-    close: () => pool.close({ timeout: 0 }),
+    async close() {
+      await Promise.all([pool, ...retired].map((each) => each.close({ timeout: 0 })))
+    },
   }
 }
 

@@ -2,7 +2,7 @@
 import { describeAddress, type PostgresAddress } from '../../domain/database-url.ts'
 import { storeUnusable } from '../../engine/errors.ts'
 import { AppError, codeOf, readFailure } from '../../error.ts'
-import { AnswerTimeout } from './driver.ts'
+import { AnswerTimeout, sqlState } from './driver.ts'
 
 /** No attempt begins with less time than this, because it would hardly end in time. */
 export const ATTEMPT_MIN_MS = 300
@@ -19,6 +19,7 @@ const MEANINGS = [
   ['busy', /^(?:53200|53300|53400|55P03|57014|25P0[34])$/],
   ['full', /^(?:53100|25006)$/],
   ['unsupported', /^(?:0A000|42883)$/],
+  ['unprepared', /^(?:42P05|26000)$/],
   ['unreached', /^(?:57P03|ERR_POSTGRES_CONNECTION_(?:REFUSED|FAILED))$/],
   ['lost', /^(?:08\w{3}|40003|57P0[1245]|ERR_POSTGRES_CONNECTION_\w+)$/],
   ['refused', /^(?:28\w{3}|3D000|ERR_POSTGRES_(?:TLS_|CHANNEL_BINDING_|\w*AUTHENTICATION)\w*)$/],
@@ -47,7 +48,10 @@ export const isRepeatable = (error: unknown): boolean => isConflict(error) || is
 export const isTemporary = (error: unknown): boolean =>
   ['conflict', 'busy', 'full', 'unreached', 'lost'].includes(meaningOf(error))
 
-/** Attempts something for this time, while it fails with errors after which it can be repeated. */
+/**
+ * Attempts something for this time, while it fails with errors after which it can be repeated. If the driver was
+ * wrong about what a session has prepared, one more attempt follows, because the client may have new sessions by then.
+ */
 export async function repeat<T>(
   timeMs: number,
   isRepeatable: (error: unknown) => boolean,
@@ -55,11 +59,13 @@ export async function repeat<T>(
 ): Promise<T> {
   const deadlineMs = performance.now() + timeMs
   const leftMs = () => deadlineMs - performance.now()
+  let unprepared = 0
   for (;;) {
     try {
       return await attempt(leftMs)
     } catch (error) {
-      if (!isRepeatable(error) || leftMs() < ATTEMPT_MIN_MS) throw error
+      const mayRepeat = isRepeatable(error) || (meaningOf(error) === 'unprepared' && unprepared++ === 0)
+      if (!mayRepeat || leftMs() < ATTEMPT_MIN_MS) throw error
     }
     await Bun.sleep(Math.random() * PAUSE_MAX_MS)
   }
@@ -71,17 +77,23 @@ export function toAppError(error: unknown, { outcomeIsUnknown = false } = {}): u
   if (error instanceof AppError || meaning === 'bug') return error
   if (meaning === 'conflict' || meaning === 'busy') return new AppError('store_busy', { cause: error })
   if (meaning === 'full') return new AppError('store_full', { cause: error })
-  const message = meaning === 'unsupported' ? `This database ${lacksSupport(error)}` : ''
-  return new AppError('store_failed', { message, outcomeIsUnknown, cause: error })
+  return new AppError('store_failed', { message: PROBLEMS[meaning] ?? '', outcomeIsUnknown, cause: error })
+}
+
+const PROBLEMS: Readonly<Record<string, string>> = {
+  unsupported: 'The database lacks what this needs, nothing was stored: see docs/explanation/tested.md#databases.',
+  unprepared: 'Prepared statements get lost, nothing was stored: behind a pooler, use --database-prepare false.',
 }
 
 /** Translates an error that keeps a store from being opened. */
 export function toOpenError(address: PostgresAddress, error: unknown): AppError {
   if (error instanceof AppError) return error
   const database = `The database ${describeAddress(address)}`
-  if (meaningOf(error) === 'unsupported') return storeUnusable(`${database} ${lacksSupport(error)}`, error)
+  const meaning = meaningOf(error)
+  if (meaning === 'unsupported') return storeUnusable(`${database} ${lacksSupport(error)}`, error)
   const problem = isTemporary(error) ? 'reached' : 'used'
-  return storeUnusable(`${database} cannot be ${problem}: ${reasonOf(error)}.`, error)
+  const advice = meaning === 'unprepared' ? ' Behind a pooler, use --database-prepare false.' : ''
+  return storeUnusable(`${database} cannot be ${problem}: ${reasonOf(error)}.${advice}`, error)
 }
 
 const lacksSupport = (error: unknown): string =>
@@ -93,7 +105,3 @@ const reasonOf = (error: unknown): string => {
   if ('path' in error) return `the file ${error.path} cannot be read, because ${readFailure(error)}`
   return error.message.replace(/\.$/, '')
 }
-
-/** The SQLSTATE that the server sent, or an empty text. */
-export const sqlState = (error: unknown): string =>
-  error instanceof Error && 'errno' in error && typeof error.errno === 'string' ? error.errno : ''

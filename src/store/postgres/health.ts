@@ -5,7 +5,7 @@ import { AppError, withKnownOutcome } from '../../error.ts'
 import { NO_PLANT } from '../preconditions.ts'
 import { findRuleBreaks, LAST_ID_MAX } from '../row-rules.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
-import { sqlState } from './errors.ts'
+import { sqlState } from './driver.ts'
 
 /** PostgreSQL reads a whole text to count its characters. No length is negative, so these statements find nothing. */
 const NEGATIVE_LENGTH = PLANT_FIELDS.map((field) => `length(${field}) < 0`).join(' or ')

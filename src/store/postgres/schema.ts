@@ -2,8 +2,8 @@
 import { describeAddress, type PostgresAddress } from '../../domain/database-url.ts'
 import type { Durability } from '../../domain/store.ts'
 import { describeTooNew, storeUnusable } from '../../engine/errors.ts'
-import type { Client } from './driver.ts'
-import { isConflict, repeat, sqlState } from './errors.ts'
+import { type Client, sqlState } from './driver.ts'
+import { isConflict, repeat } from './errors.ts'
 import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with { type: 'text' }
 import rotationBlock from './migrations/0002-rotation-block.sql' with { type: 'text' }
 import tokenExpiry from './migrations/0003-token-expiry.sql' with { type: 'text' }

@@ -2,8 +2,18 @@ import { describe, expect, test } from 'bun:test'
 import type { PlantCondition, Store } from '../../../src/domain/store.ts'
 import type { UserId } from '../../../src/domain/token.ts'
 import { STORE_DEADLINES } from '../../../src/store/database.ts'
-import { POSTGRES_SERVER, runUncommitted, untilWaiting } from '../../support/postgres.ts'
+import { APPLICATION_NAME, RENEW_MIN_MS } from '../../../src/store/postgres/driver.ts'
+import {
+  administer,
+  lockTables,
+  POSTGRES_SERVER,
+  runScript,
+  runUncommitted,
+  untilWaiting,
+} from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
+import { SLACK_MS } from '../../support/slack.ts'
+import { until } from '../../support/until.ts'
 import { createUser, listAll, listIds, newToken, outcomesOf } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
 import { openDatabase } from './open-database.ts'
@@ -18,22 +28,32 @@ const refuseFirst = (table: string, state: string, times: number) => `
   end $$;
   create trigger refusing before insert or update or delete on plantstore.${table} for each statement execute function public.refuse_${table}();`
 
+const UNPREPARED = 'Prepared statements get lost, nothing was stored: behind a pooler, use --database-prepare false.'
+
 describe.skipIf(lacks(POSTGRES_SERVER))('a PostgreSQL database that refuses writes', () => {
-  test.each(['40001', '40P01'])('because of conflicts %s gets them again until they succeed', async (state) => {
-    await using opened = await openDatabase()
-    const { store, user } = opened
-    await store.createPlant(user, { id: 7n, name: 'Fern' })
-    for (const table of ['plants', 'tokens']) await opened.run(refuseFirst(table, state, 5))
+  test.each([
+    ['40001', 5],
+    ['40P01', 5],
+    ['42P05', 1],
+    ['26000', 1],
+  ])(
+    'because of conflicts or lost statements with SQLSTATE %s gets them again until they succeed',
+    async (state, times) => {
+      await using opened = await openDatabase()
+      const { store, user } = opened
+      await store.createPlant(user, { id: 7n, name: 'Fern' })
+      for (const table of ['plants', 'tokens']) await opened.run(refuseFirst(table, state, times))
 
-    const ids = Array.from({ length: 50 }, (_, id) => BigInt(id + 10))
-    await Promise.all([...ids.map((id) => store.createPlant(user, { id, name: 'Ivy' })), store.deletePlant(user, 7n)])
+      const ids = Array.from({ length: 50 }, (_, id) => BigInt(id + 10))
+      await Promise.all([...ids.map((id) => store.createPlant(user, { id, name: 'Ivy' })), store.deletePlant(user, 7n)])
 
-    expect(await listIds(store, user)).toEqual(ids)
-    expect(await store.createTokens([newToken('you')])).toMatchObject({ newUsers: ['you'] })
-    for (const table of ['plants', 'tokens']) {
-      expect(await opened.number(`select last_value from public.refusals_${table}`)).toBeGreaterThan(5)
-    }
-  })
+      expect(await listIds(store, user)).toEqual(ids)
+      expect(await store.createTokens([newToken('you')])).toMatchObject({ newUsers: ['you'] })
+      for (const table of ['plants', 'tokens']) {
+        expect(await opened.number(`select last_value from public.refusals_${table}`)).toBeGreaterThan(times)
+      }
+    },
+  )
 
   test('because of lasting conflicts makes them fail with store_busy, and stores nothing later', async () => {
     await using opened = await openDatabase({ deadlines: STORE_DEADLINES })
@@ -49,22 +69,64 @@ describe.skipIf(lacks(POSTGRES_SERVER))('a PostgreSQL database that refuses writ
   })
 
   test.each([
-    ['53100', 'store_full'],
-    ['25006', 'store_full'],
-    ['58030', 'store_failed'],
-    ['53200', 'store_busy'],
-  ])('with SQLSTATE %s makes them fail with %s, and stores nothing', async (state, kind) => {
+    ['53100', 'store_full', '', 1],
+    ['25006', 'store_full', '', 1],
+    ['58030', 'store_failed', '', 1],
+    ['53200', 'store_busy', '', 1],
+    ['42P05', 'store_failed', UNPREPARED, 2],
+    ['26000', 'store_failed', UNPREPARED, 2],
+  ])('with SQLSTATE %s makes them fail with %s, and stores nothing', async (state, kind, message, times) => {
     await using opened = await openDatabase()
     const { store, user } = opened
-    await opened.run(refuseFirst('plants', state, 1))
+    await opened.run(refuseFirst('plants', state, times))
 
     const refused = await rejectionOf(store.createPlant(user, { id: 1n, name: 'Fern' }))
 
-    expect(refused).toMatchObject({ kind, outcomeIsUnknown: false })
+    expect(refused).toMatchObject({ kind, message, outcomeIsUnknown: false })
     await store.createPlant(user, { id: 1n, name: 'Ivy' })
     expect(await listAll(store, user)).toEqual([{ id: 1n, name: 'Ivy' }])
   })
 })
+
+test.skipIf(lacks(POSTGRES_SERVER))(
+  'a database that was read-only is written to two seconds after that ends, gets few new sessions until then, and ends no read that is under way',
+  async () => {
+    await using opened = await openDatabase({ isServer: true })
+    const { store, user, server, name, url } = opened
+    const onServer = (query: string) => administer(server, async (sql) => (await sql.unsafe(query).values())[0]?.[0])
+    const sessions = () => onServer(`select sessions from pg_stat_database where datname = '${name}'`)
+    const write = () =>
+      outcomesOf(Array.from({ length: 8 }, (_, id) => store.putPlant(user, { id: BigInt(id), name: 'Fern' })))
+    const lock = await lockTables(url, 'plantstore.tokens')
+    await runScript(server, `alter database ${name} set default_transaction_read_only = on`)
+    await onServer(`select count(pg_terminate_backend(pid, 5000)) from pg_stat_activity
+      where datname = '${name}' and application_name = '${APPLICATION_NAME}'`)
+    expect(new Set(await write())).toEqual(new Set(['store_full']))
+    const listing = store.listTokens()
+    await untilWaiting(url, 1)
+
+    const [startMs, before] = [performance.now(), Number(await sessions())]
+    while (performance.now() < startMs + 2 * RENEW_MIN_MS) {
+      expect(new Set([...(await write()), ...(await outcomesOf([store.ensureUser('you', 0)]))])).toEqual(
+        new Set(['store_full']),
+      )
+    }
+    // The pool of plants has one connection, and that of users eight.
+    const sessionsMax = 9 * ((performance.now() - startMs) / RENEW_MIN_MS + 2)
+    expect(Number(await sessions()) - before).toBeLessThanOrEqual(sessionsMax)
+    await runScript(server, `alter database ${name} reset default_transaction_read_only`)
+    const endedMs = performance.now()
+    const listings = `select count(*) from pg_stat_activity where datname = '${name}' and wait_event_type = 'Lock'`
+    expect(await onServer(listings)).toBe(1n)
+    const areDone = async (attempt: () => Promise<unknown>) => !(await outcomesOf([attempt()])).includes('store_full')
+    await until('plants can be stored', () => areDone(() => store.putPlant(user, { id: 0n, name: 'Fern' })))
+    await until('users can be stored', () => areDone(() => store.ensureUser('you', 0)))
+    await lock.release()
+
+    expect(performance.now() - endedMs).toBeLessThan(2 * RENEW_MIN_MS + SLACK_MS)
+    expect(await listing).toMatchObject([{ userName: 'me' }])
+  },
+)
 
 type Write = (store: Store, user: UserId) => Promise<unknown>
 const WRITES: readonly (readonly [name: string, quotaPlants: number | undefined, write: Write])[] = [
