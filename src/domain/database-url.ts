@@ -17,7 +17,7 @@ export interface PostgresAddress {
   readonly port: number
   readonly database: string
   readonly sslMode: (typeof SSL_MODES)[number]
-  /** A file with the certificates of the trusted authorities, instead of the system's. */
+  /** A file with the certificates of the trusted authorities, instead of those that the runtime trusts. */
   readonly caPath: string | undefined
   /**
    * Whether a login over TLS must prove that no other server is between
@@ -39,7 +39,9 @@ export const isPostgresUrl = (text: string): boolean => SCHEME.test(text)
  * file.
  */
 export const looksLikeServer = (text: string): boolean =>
-  /^\s*[a-z][a-z\d+.-]*:|:\/\/|:.*(?:@|%40)|(?:^|\s)(?:host|user|dbname)\s*=|(?:pass(?:word|wd)?|pwd)\s*=/i.test(text)
+  /^\s*[a-z][a-z\d+.-]*:|:\/\/|:.*(?:@|%40)|(?:^|\s)(?:host(?:addr)?|port|user|dbname|service)\s*=|(?:pass(?:word|wd)?|pwd)\s*=/i.test(
+    text,
+  )
 
 /**
  * Parses `postgres://USER[:PASSWORD]@HOST[:PORT]/DATABASE[?sslmode=MODE&sslrootcert=FILE&channel_binding=MODE]`, with percent-encoded parts. A HOST
@@ -58,13 +60,14 @@ export function parsePostgresUrl(text: string): PostgresAddress | string {
   }
   const sslMode = SSL_MODES.find((mode) => mode === (query.get('sslmode') ?? 'prefer'))
   if (sslMode === undefined) return `a URL with an sslmode of ${SSL_MODES.join(', ')}`
-  const caPath = query.get('sslrootcert') ?? undefined
-  if (caPath !== undefined && !sslMode.startsWith('verify-')) {
+  const root = query.get('sslrootcert') ?? undefined
+  if (root === 'system' && sslMode !== 'verify-full') return 'a URL with sslmode=verify-full for sslrootcert=system'
+  if (root !== undefined && !sslMode.startsWith('verify-')) {
     return 'a URL with sslmode=verify-full or verify-ca if it has an sslrootcert'
   }
   const channelBinding = CHANNEL_BINDINGS.find((mode) => mode === (query.get('channel_binding') ?? 'prefer'))
   if (channelBinding === undefined) return `a URL with a channel_binding of ${CHANNEL_BINDINGS.join(', ')}`
-  return { ...address, sslMode, caPath, channelBinding }
+  return { ...address, sslMode, caPath: root === 'system' ? undefined : root, channelBinding }
 }
 
 /** A database in a message: its URL without the password. */

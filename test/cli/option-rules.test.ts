@@ -41,12 +41,17 @@ const KINDS = {
       ...['postgresql://me:p%40ss@host:5433/plants?sslmode=require', 'postgres://me@%2Frun%2Fpostgresql/plants'],
       'postgres://me@[::1]:5433/plants?sslmode=verify-full&sslrootcert=/etc/ca.pem',
       'postgres://me@host/plants?sslmode=require&channel_binding=require',
+      ...['postgres://me@host/plants?sslmode=verify-full&sslrootcert=system', 'my-service=plants/port=1.db'],
     ),
     refuses: texts(`:memory: a\0b file:///plants.db mysql://me@host/plants
+      host=db hostaddr=127.0.0.1 port=5432 dbname=plants user=me service=plants
       postgres:// postgres://host/plants postgres://me@host postgres://me@/plants postgres://me@one:1,two:2/plants
       postgres://me@host:65536/plants postgres://me:%@host/plants postgres://me@host/plants#x
       postgres://me@host/plants?sslmode=on postgres://me@host/plants?options=-cfsync
-      postgres://me@host/plants?sslmode=require&sslrootcert=/etc/ca.pem postgres://me@host/plants?channel_binding=on`),
+      postgres://me@host/plants?sslmode=require&sslrootcert=/etc/ca.pem postgres://me@host/plants?channel_binding=on
+      postgres://me@host/plants?sslrootcert=system postgres://me@host/plants?sslmode=disable&sslrootcert=system
+      postgres://me@host/plants?sslmode=prefer&sslrootcert=system postgres://me@host/plants?sslmode=require&sslrootcert=system
+      postgres://me@host/plants?sslmode=verify-ca&sslrootcert=system`),
   },
   durability: { takes: same('full', 'normal', 'storage'), refuses: ['full ', ...texts('Full off toString')] },
   maxBody: {

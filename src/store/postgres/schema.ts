@@ -33,6 +33,7 @@ const MIGRATION_TIMEOUT_MS = 3_600_000
 
 type VersionRow = { readonly version: bigint }
 const SELECT_VERSION = 'select version from plantstore.schema_version'
+const SELECT_SCHEMA = "select 1 from pg_catalog.pg_namespace where nspname = 'plantstore'"
 /** What every database has before its first migration. */
 export const BOOTSTRAP = [
   'create schema if not exists plantstore',
@@ -82,7 +83,9 @@ export function migrate(client: Client, address: PostgresAddress, mustExist: boo
       throw storeUnusable(`There is no plant store in ${database}: name the database that the server uses.`)
     }
     return client.transaction(async (query) => {
-      if (version === 0) for (const statement of BOOTSTRAP) await query(statement)
+      // A role may own a schema and may not create one, not even `if not exists`.
+      const first = version === 0 ? (await query(SELECT_SCHEMA)).length : BOOTSTRAP.length
+      for (const statement of BOOTSTRAP.slice(first)) await query(statement)
       // Other processes that have come this far wait for the lock.
       const [locked] = await query<VersionRow>(`${SELECT_VERSION} for update`)
       for (const statement of MIGRATIONS.slice(Number(locked?.version)).flat()) await query(statement)

@@ -220,6 +220,17 @@ describe.skipIf(lacks(OWN_POSTGRES))('opening a store on a PostgreSQL server', (
     await (await open(cluster.url, { durability: 'storage' })).close()
   })
 
+  test('needs a role that may create a schema, or that owns one', async () => {
+    using cluster = await startCluster()
+    await runScript(cluster.url, 'create role guest login')
+    const url = cluster.url.replace('//plantstore@', '//guest@')
+
+    expect(await rejectionOf(open(url))).toMatchObject(unusable(/permission denied for database/))
+    await runScript(cluster.url, 'create schema plantstore authorization guest')
+    await (await open(url)).close()
+    await (await open(url, { mustExist: true })).close()
+  })
+
   test('that is down refuses every request until the server is up, and works then and after restarts', async () => {
     using cluster = await startCluster()
     cluster.stop('fast')
