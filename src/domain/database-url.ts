@@ -39,7 +39,7 @@ export const isPostgresUrl = (text: string): boolean => SCHEME.test(text)
  * file.
  */
 export const looksLikeServer = (text: string): boolean =>
-  /^\s*[a-z][a-z\d+.-]*:|:\/\/|:.*(?:@|%40)|(?:^|\s)(?:host(?:addr)?|port|user|dbname|service)\s*=|(?:pass(?:word|wd)?|pwd)\s*=/i.test(
+  /^\s*[a-z][a-z\d+.-]*:|:\/\/|:.*(@|%40)|(^|\s)(host\w*|port|user|dbname|service)\s*=|(pass(word|wd)?|pwd)\s*=/i.test(
     text,
   )
 

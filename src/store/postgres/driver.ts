@@ -43,7 +43,7 @@ export interface Client {
    * committed while the one before it waited.
    */
   transaction<T>(work: (query: Query) => Promise<T>, timeoutMs?: number): Promise<T>
-  /** Closes the connections. Statements that have no answer yet reject. */
+  /** Closes the connections. Statements that have no answer yet reject, but for those of sessions that others have replaced. */
   close(): Promise<void>
 }
 
@@ -64,15 +64,13 @@ export function createClient(
 ): Client {
   let pool = createPool(options, connections)
   let renewedAtMs = Number.NEGATIVE_INFINITY
-  const retired = new Set<SQL>()
 
   /** Takes new sessions for later statements. The old ones end when those that they have are answered. */
   const renew = (used: SQL) => {
     if (pool !== used || performance.now() - renewedAtMs < RENEW_MIN_MS) return
     renewedAtMs = performance.now()
     pool = createPool(options, connections)
-    retired.add(used)
-    void used.close().finally(() => retired.delete(used))
+    void used.close()
   }
   /** A server that does not answer blocks its connections. After the timeout it gets other connections. */
   const answered = async <T>(work: Promise<T>, limitMs: number): Promise<T> => {
@@ -103,9 +101,7 @@ export function createClient(
         pool.begin('isolation level read committed', (transaction) => work(queryWith(transaction))),
         timeoutMs,
       ),
-    async close() {
-      await Promise.all([pool, ...retired].map((each) => each.close({ timeout: 0 })))
-    },
+    close: () => pool.close({ timeout: 0 }),
   }
 }
 

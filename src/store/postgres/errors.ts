@@ -88,16 +88,10 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 /** Translates an error that keeps a store from being opened. */
 export function toOpenError(address: PostgresAddress, error: unknown): AppError {
   if (error instanceof AppError) return error
-  const database = `The database ${describeAddress(address)}`
-  const meaning = meaningOf(error)
-  if (meaning === 'unsupported') return storeUnusable(`${database} ${lacksSupport(error)}`, error)
-  const problem = isTemporary(error) ? 'reached' : 'used'
-  const advice = meaning === 'unprepared' ? ' Behind a pooler, use --database-prepare false.' : ''
-  return storeUnusable(`${database} cannot be ${problem}: ${reasonOf(error)}.${advice}`, error)
+  const [problem, advice] = [isTemporary(error) ? 'reached' : 'used', PROBLEMS[meaningOf(error)] ?? '']
+  const message = `The database ${describeAddress(address)} cannot be ${problem}: ${reasonOf(error)}. ${advice}`
+  return storeUnusable(message.trim(), error)
 }
-
-const lacksSupport = (error: unknown): string =>
-  `does not support what this needs: ${reasonOf(error)}. See docs/explanation/tested.md#databases.`
 
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
