@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test'
+import { cpSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
+import { join } from 'node:path'
 import { exportJWK } from 'jose'
 import Provider from 'oidc-provider'
 import { providerUserName } from '../../src/domain/token.ts'
@@ -148,6 +150,9 @@ test.skipIf(lacks(OPENSSL))(
     using folder = makeFolder()
     const authority = await makeCertificate(folder.path, 'authority', { isAuthority: true })
     const tls = await makeCertificate(folder.path, 'provider', { issuer: authority })
+    const hashed = join(folder.path, 'authorities')
+    cpSync(authority.certPath, join(hashed, 'authority.pem'))
+    Bun.spawnSync(['openssl', 'rehash', hashed])
     await using issuer = await startIssuer({ tls })
     await using local = await startIssuer()
     using proxy = await startTunnels()
@@ -159,6 +164,8 @@ test.skipIf(lacks(OPENSSL))(
       [{ ...trust, HTTPS_PROXY: proxy.url }, 200, true],
       [{ ...trust, HTTPS_PROXY: proxy.url, NO_PROXY: '127.0.0.1' }, 200, false],
       [{ HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url }, 200, false, local],
+      [{ SSL_CERT_FILE: authority.certPath, ALL_PROXY: proxy.url, all_proxy: proxy.url }, 200, false],
+      [{ SSL_CERT_DIR: hashed }, 200, false],
     ]
 
     for (const [env, code, isByProxy, { issuer: url, token } = issuer] of environments) {

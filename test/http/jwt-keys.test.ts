@@ -4,12 +4,18 @@ import { join } from 'node:path'
 import type { NewPlant } from '../../src/domain/plant.ts'
 import type { Store } from '../../src/domain/store.ts'
 import { providerUserName } from '../../src/domain/token.ts'
-import { DOCUMENT_MAX_BYTES, KEYS_MAX_AGE_MS, REFRESH_EVERY_MS, REFRESH_MIN_MS } from '../../src/http/jwt/keys.ts'
+import {
+  CANDIDATES_MAX,
+  DOCUMENT_MAX_BYTES,
+  KEYS_MAX_AGE_MS,
+  REFRESH_EVERY_MS,
+  REFRESH_MIN_MS,
+} from '../../src/http/jwt/keys.ts'
 import { VERIFIED_FOR_MS } from '../../src/http/jwt/provider.ts'
 import { HTTP_DEADLINES } from '../../src/http/options.ts'
 import { rejectionOf } from '../store/rejection.ts'
 import { makeFolder } from '../support/folder.ts'
-import { AUDIENCE, makeKey, startIssuer } from '../support/issuer.ts'
+import { AUDIENCE, type IssuerKey, makeKey, startIssuer } from '../support/issuer.ts'
 import { countOpen } from '../support/process.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { until } from '../support/until.ts'
@@ -262,6 +268,57 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
 
     expect(codes).toEqual([40102, 40102, 200])
     expect(service.warnings()).toEqual(['the identity provider has no key that can be used, so JWTs are refused'])
+  })
+
+  test('are all tried that may have signed a JWT, up to CANDIDATES_MAX, while broken ones are skipped, and both is logged once', async () => {
+    await using issuer = await startIssuer()
+    await using service = await startAt(issuer)
+    const { key } = issuer
+    const others = await Promise.all(Array.from({ length: CANDIDATES_MAX }, () => makeKey('ES256')))
+    const [[other = key, ...rest], mallory] = [others, await makeKey('ES256')]
+    const nameless = [other, key].map(({ jwk: { kid, ...jwk } }) => jwk)
+    const broken = [
+      null,
+      'x',
+      [],
+      { ...key.jwk, x: 'AA' },
+      { ...key.jwk, kid: 'x', d: 'AA' },
+      { kty: 'RSA', alg: 'RS256' },
+    ]
+    const useless = [
+      {},
+      { kty: 'oct', k: 'AA' },
+      (await makeKey('ES384', 'x')).jwk,
+      { ...key.jwk, use: 'enc', x: 'AA' },
+    ]
+    const jwks = (...keys: readonly IssuerKey[]) => keys.map(({ jwk }) => jwk)
+    const rows: readonly (readonly [readonly unknown[], object, number])[] = [
+      [jwks(other, key), {}, 200],
+      [jwks(key, key), {}, 200],
+      [nameless, {}, 200],
+      [nameless, { kid: undefined }, 200],
+      [[other.jwk, { ...key.jwk, kid: 'key 2' }], { kid: undefined }, 200],
+      [[other.jwk, { ...key.jwk, kid: 'key 2' }], {}, 40102],
+      [[...useless, key.jwk], {}, 200],
+      [jwks(...rest, key), {}, 200],
+      [jwks(...others), {}, 40102],
+      [jwks(key, ...others), {}, 40102],
+      [jwks(...others, key), {}, 40102],
+      ...broken.map((each) => [[each, key.jwk], {}, 200] as const),
+    ]
+
+    for (const [index, [keys, header, code]] of rows.entries()) {
+      Object.assign(issuer.state, { keys })
+      service.pass(REFRESH_MIN_MS)
+      // A JWT with an unknown key makes the server read the keys.
+      expect(await service.code(await issuer.token({}, { kid: 'nobody' }, mallory))).toBe(40102)
+      const tokens = [await issuer.token({ jti: `${index}` }, header), await issuer.token({}, header, mallory)]
+      expect([index, ...(await Promise.all(tokens.map(service.code)))]).toEqual([index, code, 40102])
+    }
+    expect(service.warnings()).toEqual([
+      'a JWT was refused, because too many keys match it',
+      'the identity provider has a broken key, which is skipped',
+    ])
   })
 
   test('end a list without a limit with its JWT', async () => {

@@ -1,5 +1,5 @@
 // Tested in test/http/jwt-keys.test.ts.
-import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
+import { createLocalJWKSet, errors, flattenedVerify, type JSONWebKeySet, type JWK, type JWTVerifyGetKey } from 'jose'
 import { isSafeAddress } from '../../domain/address.ts'
 import { AppError } from '../../error.ts'
 import { type AppOptions, HTTP_DEADLINES } from '../options.ts'
@@ -13,6 +13,8 @@ export const REFRESH_MIN_MS = 10_000
 const LOOK_EVERY_MS = 1000
 /** How long known keys are used while none can be read. */
 export const KEYS_MAX_AGE_MS = 24 * 3_600_000
+/** How many keys may match a JWT, because all are tried for a forged one. */
+export const CANDIDATES_MAX = 8
 /** How long each document may be. */
 export const DOCUMENT_MAX_BYTES = 256 * 1024
 
@@ -27,11 +29,11 @@ export function watchKeys(
   load: (signal: AbortSignal) => Promise<unknown>,
   { log, monotonicMs, statistics, deadlines = HTTP_DEADLINES }: KeyServices,
 ): JWTVerifyGetKey {
-  let known: JWTVerifyGetKey | undefined
+  let known: readonly Key[] | undefined
   let [readAtMs, triedAtMs] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]
   let loading: Promise<unknown> | undefined
   let reading: Promise<void> | undefined
-  let isUsable = true
+  let [isUsable, isWhole, hadTooMany] = [true, true, false]
 
   const read = async (): Promise<void> => {
     triedAtMs = monotonicMs()
@@ -42,11 +44,16 @@ export function watchKeys(
       loading = undefined
     })
     try {
-      known = createLocalJWKSet((await Promise.race([loading, late])) as JSONWebKeySet)
+      const set = (await Promise.race([loading, late])) as JSONWebKeySet
+      if (!Array.isArray(set.keys)) throw new Error('the key set is malformed')
+      const imported = await Promise.allSettled(set.keys.flatMap((jwk) => ALGORITHMS.map((alg) => importKey(jwk, alg))))
+      known = imported.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
       readAtMs = triedAtMs
-      const wasUsable = isUsable
-      isUsable = await hasUsableKey(known)
+      const [wasUsable, wasWhole] = [isUsable, isWhole]
+      isUsable = known.length > 0
+      isWhole = imported.every((each) => each.status === 'fulfilled' || each.reason instanceof errors.JWKSNoMatchingKey)
       if (wasUsable && !isUsable) log.warn('the identity provider has no key that can be used, so JWTs are refused')
+      if (wasWhole && !isWhole) log.warn('the identity provider has a broken key, which is skipped')
     } catch (error) {
       if (statistics?.keyFailures !== undefined) statistics.keyFailures++
       log.warn({ reason: String(error).slice(0, 500) }, 'the keys of the identity provider could not be read')
@@ -59,21 +66,32 @@ export function watchKeys(
     await reading
   }
   const look = () => void refresh(readAtMs < triedAtMs ? REFRESH_MIN_MS : REFRESH_EVERY_MS)
-  const find = async (...jwt: Parameters<JWTVerifyGetKey>) => {
-    if (known !== undefined && monotonicMs() - readAtMs < KEYS_MAX_AGE_MS) return known(...jwt)
-    throw new AppError('store_busy', { message: NO_KEYS })
+  const find = async (...[{ alg, kid }, jws]: Parameters<JWTVerifyGetKey>) => {
+    if (!known || monotonicMs() - readAtMs >= KEYS_MAX_AGE_MS) throw new AppError('store_busy', { message: NO_KEYS })
+    const candidates = known.filter((key) => key.alg === alg && (kid === undefined || (key.kid ?? kid) === kid))
+    const isTooMany = candidates.length > CANDIDATES_MAX
+    if (isTooMany && !hadTooMany) log.warn('a JWT was refused, because too many keys match it')
+    hadTooMany ||= isTooMany
+    for (const { key } of isTooMany ? [] : candidates)
+      if (candidates.length === 1 || (await flattenedVerify(jws, key).catch(() => false))) return key
+    throw new errors.JWKSNoMatchingKey()
   }
 
   if (statistics !== undefined) statistics.keyFailures ??= 0
   look()
   setInterval(look, LOOK_EVERY_MS).unref()
-  return (...jwt) => find(...jwt).catch(() => refresh().then(() => find(...jwt)))
+  return async (...jwt) => {
+    const tried = known
+    return find(...jwt).catch((error) => refresh().then(() => (known === tried ? Promise.reject(error) : find(...jwt))))
+  }
 }
 
-/** Whether one of the keys is for an algorithm that is accepted. */
-async function hasUsableKey(find: JWTVerifyGetKey): Promise<boolean> {
-  const results = await Promise.allSettled(ALGORITHMS.map(async (alg) => find({ alg }, { payload: '', signature: '' })))
-  return results.some((each) => each.status === 'fulfilled' || each.reason instanceof errors.JWKSMultipleMatchingKeys)
+type Key = Awaited<ReturnType<typeof importKey>>
+
+/** A key of a JWKS for an algorithm. It is imported by itself, so that a broken one breaks no other. */
+async function importKey(jwk: JWK, alg: string) {
+  const key = await createLocalJWKSet({ keys: [jwk] })({ alg })
+  return { alg, kid: jwk.kid, key }
 }
 
 const NO_KEYS =
@@ -102,7 +120,8 @@ async function fetchJson(address: string, signal: AbortSignal) {
   const headers = { accept: 'application/json', 'accept-encoding': 'identity' }
   // No variable of the environment may let others give their keys. An issuer without TLS is on this machine and needs no proxy.
   const tls = { rejectUnauthorized: true }
-  const proxy = address.startsWith('https:') ? undefined : false
+  // ALL_PROXY is no setting of ours, but the runtime would take it.
+  const proxy = address.startsWith('https:') && (Bun.env.HTTPS_PROXY || Bun.env.https_proxy) ? undefined : false
   // A compressed document could be a thousand times as long as what arrives.
   const response = await fetch(address, { signal, headers, redirect: 'error', decompress: false, tls, proxy })
   if (!response.ok) throw new Error(`${address} answers ${response.status}`)
