@@ -19,6 +19,7 @@ test('bun start installs, makes the database and a first token, and serves', asy
     },
   })
   await until('the server has said where it listens', (see) => see(stderr()).includes('/docs'))
+  const firstLine = stderr().trimStart().split('\n')[0]
   const [url = ''] = /http:\/\/127\.0\.0\.1:\d+\/plants/.exec(stderr()) ?? []
   const headers = { authorization: `Bearer ${/plst_\w+/.exec(stderr())}`, 'content-type': 'application/json' }
   const created = await fetch(url, { method: 'POST', headers, body: '{"id":1,"name":"Monstera"}' })
@@ -26,13 +27,16 @@ test('bun start installs, makes the database and a first token, and serves', asy
   const answers = [created.status, await listed.json()]
   child.kill('SIGTERM')
 
-  expect(answers).toEqual([200, [{ name: 'Monstera' }]])
+  expect({ firstLine, answers }).toEqual({
+    firstLine: 'This token of user me is shown this once:',
+    answers: [200, [{ name: 'Monstera' }]],
+  })
   expect((await ended).exitCode).toBe(0)
 })
 
 test('bun start installs only what running needs, and says why it fails', async () => {
   using folder = makeFolder()
-  for (const name of ['bun.lock', 'bunfig.toml']) cpSync(join(ROOT, name), join(folder.path, name))
+  for (const name of ['bun.lock', 'bunfig.toml', 'start.ts']) cpSync(join(ROOT, name), join(folder.path, name))
   const manifest = await Bun.file(join(ROOT, 'package.json')).json()
   writeFileSync(join(folder.path, 'package.json'), JSON.stringify({ ...manifest, engines: { bun: '0.0.1' } }))
   const { stderr, exitCode } = await runProgram([process.execPath, 'run', 'start'], {
@@ -47,11 +51,31 @@ test('bun start installs only what running needs, and says why it fails', async 
   })
 
   expect(exitCode).toBe(1)
-  expect(stderr).toContain(
-    `\nThis is Bun ${Bun.version}. Plant Store is tested with Bun 0.0.1 alone: if this fails, use that one.\n`,
+  expect(stderr).toStartWith(
+    `This is Bun ${Bun.version}. Plant Store is tested with Bun 0.0.1 alone: if this fails, use that one.\nInstalling the locked packages.\n`,
   )
   expect(stderr).toContain(`error: ConnectionRefused downloading tarball elysia@${manifest.dependencies.elysia}`)
   expect(stderr).not.toContain('tarball @biomejs/biome')
+})
+
+test('bun start adds nothing to what a server says that refuses to start', async () => {
+  using folder = makeFolder()
+  const started = await runProgram([process.execPath, 'run', 'start', '--listen', '192.0.2.1:1'], {
+    cwd: ROOT,
+    env: {
+      PATH: process.env.PATH ?? '',
+      HOME: folder.path,
+      PLANTSTORE_DATABASE: join(folder.path, 'plantstore.db'),
+      PLANTSTORE_LOG_LEVEL: 'error',
+    },
+  })
+
+  expect(started).toMatchObject({
+    stdout: '',
+    stderr:
+      'plantstore: Cannot listen on http://192.0.2.1:1: this machine has no such address. Choose another with --listen.\n',
+    exitCode: 1,
+  })
 })
 
 test('the runtime has an exact version', async () => {
