@@ -15,7 +15,7 @@ export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
 /** The settings that name the store and say how to open it. */
 export const DATABASE_SETTINGS = settings('Database:', {
   database: optionWithDefault('--database <where>', values.database, 'plantstore.db').help(
-    'The SQLite file, or postgres://USER@HOST/DATABASE. Only serve, token create and token import make a missing database.',
+    'The SQLite file, or postgres://USER@HOST/DATABASE. A missing file is made, and so are missing tables.',
   ),
   databasePasswordFile: option('--database-password-file <path>', values.path).help(
     'The file with the password of a PostgreSQL database.',
@@ -124,6 +124,14 @@ export const SETTINGS = {
  */
 export const OPTIONS = {
   ...SETTINGS,
+  databaseOfServer: retold(
+    SETTINGS.database,
+    'The database of the server: a SQLite file, or postgres://USER@HOST/DATABASE. It must exist.',
+  ),
+  asked: retold(SETTINGS.listen, 'The address of the server: HOST:PORT or unix:/path.'),
+  certificateOfServer: retold(SETTINGS.tlsCert, 'The certificate of a server that speaks TLS, in PEM.'),
+  urlOfService: retold(SETTINGS.publicUrl, 'The URL of the service that the document names.'),
+  issuerOfSubject: retold(SETTINGS.jwtIssuer, 'The identity provider that knows --subject, as the server has it.'),
   ...settings('Database:', {
     databaseFile: optionWithDefault('--database <path>', values.database, 'plantstore.db').help('The SQLite file.'),
     restored: option('--database <path>', values.database).help(
@@ -149,13 +157,11 @@ export const OPTIONS = {
   ),
   label: option('--label <text>', values.label).help('A note on the purpose of the token.'),
   from: option('--from <where>', values.database)
-    .help('The store to copy, in the form of --database.')
+    .help('The store to copy: a SQLite file, or postgres://USER@HOST/DATABASE.')
     .makeOptionMandatory(true),
   fromPasswordFile: option('--from-password-file <path>', values.path).help('The file with the password of --from.'),
   to: option('--to <where>', values.database)
-    .help(
-      'The store to fill, in the form of --database: a new file, or a PostgreSQL database without plants, tokens and users.',
-    )
+    .help('The store to fill: a new SQLite file, or a PostgreSQL database without plants, tokens and users.')
     .makeOptionMandatory(true),
   toPasswordFile: option('--to-password-file <path>', values.path).help('The file with the password of --to.'),
   snapshot: new Option('--snapshot', 'Copies a store that servers use, as it is at this moment.'),
@@ -163,7 +169,7 @@ export const OPTIONS = {
   plantsOf: option('--user <name>', values.userName).help('Only the plants of this user.'),
   userOfLines: option('--user <name>', values.newUserName).help('The user of the lines that name none.'),
   subject: option('--subject <text>', values.text).help(
-    'The user whom the identity provider of --jwt-issuer knows by this subject.',
+    'The user whom the provider of --jwt-issuer knows by this subject.',
   ),
   dir: option('--dir <path>', values.path).help(
     'A directory for backups. The name of each backup there has the time in it.',
@@ -172,12 +178,13 @@ export const OPTIONS = {
     'How many of the latest backups to keep in --dir. All by default.',
   ),
   force: new Option('--force', 'Replaces an existing file.'),
+  forceRestore: new Option('--force', 'Replaces an existing database.'),
   onConflict: optionWithDefault('--on-conflict <rule>', values.oneOf(CONFLICT_RULES), 'fail').help(
     'If the user already has a plant with the id of a line. fail: import nothing. skip: keep the plant. replace: replace the plant.',
   ),
   csv: new Option('--csv', 'Prints CSV with a header line, for spreadsheets. Needs --user.'),
   maxLine: optionWithDefault('--max-line <size>', values.size, '385KiB').help(
-    'The longest line of the input. Exported lines are never longer than six times the --max-body of the server and 1 KiB.',
+    'The longest line of the input. Exported lines are never longer than six times the largest body of the server and 1 KiB.',
   ),
   atomic: new Option(
     '--atomic',
@@ -190,7 +197,8 @@ export const OPTIONS = {
     'How long to ask again until the server is ready: a number with s, m, h or d.',
   ),
   json: new Option('--json', 'Prints JSON for programs: an object, or an array of objects for a list.'),
-  yes: new Option('--yes', 'Confirms that data is deleted for good.'),
+  revokeAll: new Option('--yes', 'Confirms that all tokens of --user are revoked for good.'),
+  deleteAll: new Option('--yes', 'Confirms that the user is deleted for good, with all tokens and plants.'),
 } as const
 
 /** The values of the settings. */
@@ -204,6 +212,11 @@ export type ValuesOf<Name extends keyof typeof OPTIONS, Each = (typeof OPTIONS)[
 ) extends (values: infer All) => void
   ? All & Record<never, never>
   : never
+
+/** A setting with another help, for commands to which it means less than to `serve`. */
+function retold<T extends object>(setting: T, description: string): T {
+  return Object.create(setting, { description: { value: description } })
+}
 
 /** Gives options their variables, and a heading in the help. */
 function settings<T extends Readonly<Record<string, Option>>>(heading: string, options: T): T {

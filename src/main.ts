@@ -61,15 +61,14 @@ async function isTerminal(descriptor: number): Promise<boolean> {
 
 /** What to do at a SIGHUP that does not end the process. Those before the listener wait for it. */
 const hangupListener = Promise.withResolvers<() => void>()
-if (process.argv[2] === 'serve') {
-  // A terminal that has been closed is no terminal any more.
-  const hasTerminal = await isTerminal(STDIN)
+// A terminal that has been closed later is no terminal any more.
+const readsTerminal = await isTerminal(STDIN)
+if (process.argv[2] === 'serve')
   process.on('SIGHUP', async () => {
-    if (!hasTerminal) (await hangupListener.promise)()
+    if (!readsTerminal) (await hangupListener.promise)()
     // When a terminal is closed, the shell and the kernel both send SIGHUP.
     else if (!isEnding) end('SIGHUP')
   })
-}
 
 const uncaught = Promise.withResolvers<never>()
 const isStderrTerminal = await isTerminal(STDERR)
@@ -87,6 +86,7 @@ const io: Io = {
   // `Bun.stdin` reads a file from its beginning, even if another program has read a part of it before. `createReadStream` reads
   // only the rest, but fails with EAGAIN if nothing has arrived yet in a pipe that does not block.
   stdin: () => (fstatSync(STDIN).isFile() ? createReadStream('', { fd: STDIN, autoClose: false }) : Bun.stdin.stream()),
+  readsTerminal,
   onSignal(next) {
     listener = next
   },

@@ -1,19 +1,19 @@
 // Tested in test/cli/option-rules.test.ts.
 import { isIP, isIPv6 } from 'node:net'
-import { Option } from '@commander-js/extra-typings'
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { type Address, isSafeAddress, type TrustedProxy } from './domain/address.ts'
 import { isPostgresUrl, looksLikeServer, parsePostgresUrl } from './domain/database-url.ts'
 import { OTHER_NAME_RULE, PROVIDER_USER_PREFIX, USER_NAME, USER_NAME_RULE } from './domain/token.ts'
 import { misused } from './error.ts'
 
-/** The rule that a text breaks, as the end of the sentence "--option must be …". */
+/** The rule that a text breaks, as the end of a sentence with "must be". The message also shows the text. */
 class BrokenRule extends Error {}
 
 const refuse = (rule: string): never => {
   throw new BrokenRule(rule)
 }
 
-/** Returns the value of a text, or throws `BrokenRule`, also for an empty one. `words` are all texts that it takes, if few. */
+/** Returns the value of a text that is not empty, or throws `BrokenRule`. `words` are all texts that it takes, if few. */
 export type Parser<T> = ((text: string, before?: T) => T) & { readonly words?: readonly string[] }
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
@@ -84,12 +84,16 @@ export const trustedProxy: Parser<TrustedProxy> = (text) => {
   return isNetwork ? { address, prefix } : refuse('networks like 10.0.0.0/8 or fd00::/8, addresses, or unix')
 }
 
-/** The path of a SQLite file, or the URL of a PostgreSQL database. A database in memory would lose what it stores. */
+/**
+ * The path of a SQLite file, or the URL of a PostgreSQL database. A database in memory would lose what it stores. No message shows
+ * another text, which may be a URL with a password.
+ */
 export const database: Parser<string> = (text) => {
-  const url = isPostgresUrl(text) ? parsePostgresUrl(text) : undefined
-  if (typeof url === 'string') refuse(url)
-  const isPath = text !== '' && !text.includes('\0') && text !== ':memory:' && !looksLikeServer(text)
-  return url !== undefined || isPath ? text : refuse('the path of a file, or postgres://USER@HOST/DATABASE')
+  const isPath = !text.includes('\0') && text !== ':memory:' && !looksLikeServer(text)
+  const rule = isPath ? undefined : 'the path of a file, or postgres://USER@HOST/DATABASE'
+  const broken = isPostgresUrl(text) ? parsePostgresUrl(text) : rule
+  if (typeof broken === 'string') throw new RefusedText(`must be ${broken}`)
+  return text
 }
 
 /** A text that fulfils a rule. */
@@ -99,7 +103,7 @@ const textThat =
     fulfils(text) ? text : refuse(rule)
 
 /** The path of a file. */
-export const path = textThat((text) => text !== '' && !text.includes('\0'), 'the path of a file')
+export const path = textThat((text) => !text.includes('\0'), 'the path of a file')
 
 /** The name of a user. */
 export const userName = textThat((text) => USER_NAME.test(text), USER_NAME_RULE)
@@ -108,8 +112,8 @@ export const userName = textThat((text) => USER_NAME.test(text), USER_NAME_RULE)
 export const newUserName: Parser<string> = (text) =>
   text.startsWith(PROVIDER_USER_PREFIX) ? refuse(OTHER_NAME_RULE) : userName(text)
 
-/** A text that is not empty. */
-export const text = textThat((text) => text !== '', 'a text that is not empty')
+/** Any text. */
+export const text: Parser<string> = (text) => text
 
 /** What a token is for, in one line. */
 export const label = textThat(
@@ -166,7 +170,7 @@ export const option = <Flags extends string, T>(flags: Flags, parser: Parser<T>)
   help(help: string) {
     const made = new Option(flags, help)
     if (parser.words) made.argChoices = [...parser.words]
-    return made.argParser((text: string, before?: T): T => parseOption(text, parser, made, before))
+    return made.argParser((text: string, before?: T): T => parse(decoded(text), parser, before))
   },
 })
 
@@ -176,27 +180,48 @@ export const optionWithDefault = <Flags extends string, T>(flags: Flags, parser:
 })
 
 /**
- * `parseValue` for a text of the command line or a variable. An empty variable is no default: an empty `PLANTSTORE_TLS_CERT`
- * would mean no TLS. The runtime reads bytes that are not UTF-8 as U+FFFD, so the names of two files would be one.
+ * What is wrong with a text, as the end of a sentence. Commander puts the option or the variable before it, and repeats the text:
+ * after a NUL, which no argument and no variable has, the text cannot be confused with the sentence.
  */
-export function parseOption<T>(text: string, parser: Parser<T>, option: NamesOfOption, before?: T): T {
-  const name = optionName(option)
-  if (text === '' && option.envVar) throw misused(`${name} is empty: remove the line, or give it a value.`)
-  if (!text.includes('\ufffd')) return parseValue(text, parser, name, before)
-  throw misused(`${name} is not UTF-8, or has the character U+FFFD: convert it, or rename the file.`)
+export class RefusedText extends InvalidArgumentError {
+  constructor(readonly predicate: string) {
+    super(`\0${predicate}.`)
+  }
 }
 
-type NamesOfOption = Pick<Option, 'long' | 'envVar'>
+/** Texts that no message shows: they may have a password or a token, or are too long. */
+const NOT_SHOWN = /@|%40|plst_|^eyJ|pass|pwd|secret|.{61}/i
 
-/** An option in a message. The message never has the text: it may be the URL of a database, with its password. */
-const optionName = ({ long, envVar }: NamesOfOption): string =>
-  envVar === undefined ? `${long}` : `${long} (${envVar})`
+/**
+ * A text of the command line or a variable. Throws `RefusedText` if it was not UTF-8: the runtime reads all other bytes as U+FFFD,
+ * so the names of two files would be one.
+ */
+export function decoded(text: string): string {
+  if (!text.includes('\ufffd')) return text
+  throw new RefusedText('is not UTF-8, or has the character U+FFFD: convert it, or rename the file')
+}
 
-/** The value of a text. Throws `misused` if the text breaks the rule of the parser; `name` is the subject of the message. */
-export function parseValue<T>(text: string, parser: Parser<T>, name: string, before?: T): T {
+/** The value of a text. Throws `RefusedText`. An empty text is no default: an empty `PLANTSTORE_TLS_CERT` would mean no TLS. */
+export function parse<T>(text: string, parser: Parser<T>, before?: T): T {
+  if (text === '') throw new RefusedText('is empty: leave it out, or give it a value')
   try {
     return parser(text, before)
   } catch (error) {
-    throw error instanceof BrokenRule ? misused(`${name} must be ${error.message}.`) : error
+    if (!(error instanceof BrokenRule)) throw error
+    const found = NOT_SHOWN.test(text) ? '' : `is ${JSON.stringify(text)} but `
+    throw new RefusedText(`${found}must be ${error.message}`)
+  }
+}
+
+/** The value of a text that is no option. Throws `misused`; `name` is the subject of the message. */
+export const parseValue = <T>(text: string, parser: Parser<T>, name: string): T =>
+  withName(name, () => parse(text, parser))
+
+/** What `read` returns. If it refuses a text, throws `misused`; `name` is the subject of the message. */
+export function withName<T>(name: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw error instanceof RefusedText ? misused(`${name} ${error.predicate}.`) : error
   }
 }

@@ -5,7 +5,7 @@ import { OPTIONS } from '../config.ts'
 import { hidePasswords } from '../domain/database-url.ts'
 import { AppError, type ErrorKind, type Remedy } from '../error.ts'
 import { RESTORE } from '../store/database.ts'
-import { parseOption } from '../values.ts'
+import { decoded, parse, withName } from '../values.ts'
 import { HOMEPAGE, VERSION } from '../version.ts'
 import { Ended, EXIT, type Io, isClosedPipe, linesOf } from './io.ts'
 import { applyServiceSettings } from './service-settings.ts'
@@ -104,7 +104,7 @@ export async function createProgram(io: Io, word = 'help', help: string[] = []):
       outputError: (text) => void io.report(line(reworded(text, word))),
     })
     .hook('preAction', async (_, command) => {
-      for (const text of command.args) parseOption(text, String, { long: 'The argument' })
+      for (const text of command.args) withName('The argument', () => parse(decoded(text), String))
       applyBooleanVariables(command, io.env)
       const settings = applyServiceSettings(command, io)
       for (const name of unknownVariables({ ...settings, ...io.env }))
@@ -140,6 +140,12 @@ async function fail(io: Io, error: unknown): Promise<number> {
 
 /** A message of commander with what helps, and without values: they may be of a URL with a password. */
 function reworded(message: string, word: string): string {
+  const [said = '', predicate] = message.split('\0')
+  if (predicate !== undefined)
+    return `${/from env '(\w+)' is \w+\. $/.exec(said)?.[1] ?? /--[\w-]+/.exec(said)} ${predicate}`
+  const flag = /^error: unknown option '(--[\w-]+)=/.exec(message)?.[1]
+  if (Object.values(OPTIONS).some((each) => each.long === flag && !each.required && !each.optional))
+    return `option '${flag}' takes no value: say ${flag} alone.`
   const withoutValues = message.replace(/( but got \d+): .*/s, '$1.').replace(/=.*'/s, "'")
   const text = withoutValues
     .replace(/^error: /, '')

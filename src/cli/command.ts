@@ -6,14 +6,16 @@ import { AppError } from '../error.ts'
 import type { OpenOptions } from '../store/database.ts'
 import { databaseOf, openStore } from '../store/open.ts'
 import { EXIT, type Io } from './io.ts'
+import { placeOf, SETTINGS_FILE } from './service-settings.ts'
 
 /** The names of options in `OPTIONS`. */
 export const namesOf = <Options extends object>(options: Options) =>
   // `keys` forgets the names.
   Object.keys(options) as (keyof Options)[]
 
-/** The options of a command that opens the store. */
-export const DATABASE_OPTIONS = namesOf(DATABASE_SETTINGS)
+const { database: _, ...HOW_TO_OPEN } = DATABASE_SETTINGS
+/** The options of a command that opens the store, besides the one that names it. */
+export const STORE_OPTIONS = namesOf(HOW_TO_OPEN)
 
 type DatabaseOptions = ValuesOf<keyof typeof DATABASE_SETTINGS>
 
@@ -109,13 +111,16 @@ export function defineCommand<Name extends keyof typeof OPTIONS = never>(
 }
 
 /** The last part of the help of a command. */
-function manual({ options }: CommandUnknownOpts, examples: readonly string[], exits: Exits = {}): string {
-  const usesStore = options.some(({ long }) => long === '--database' || long === '--from')
+function manual(command: CommandUnknownOpts, examples: readonly string[], exits: Exits = {}): string {
+  const usesStore = command.options.some(({ long }) => long === '--database' || long === '--from')
   const texts: Exits = { ...EXITS, ...(usesStore && STORE_EXITS), ...exits }
   const codes = Object.entries(EXIT).flatMap(([name, code]) => {
     const text = texts[name as keyof typeof EXIT]
     return text === undefined ? [] : `  ${String(code).padEnd(3)}  ${text}`
   })
   const calls = examples.map((call) => `  plantstore ${call}`)
-  return ['', 'Examples:', ...calls, '', 'Exit codes:', ...codes].join('\n')
+  const place = placeOf(command)?.long
+  const when = command.name() === 'serve' ? 'which its unit gives to serve' : place && `unless ${place} is given`
+  const files = when === undefined ? [] : ['', 'Files:', `  ${SETTINGS_FILE}  The settings of a package, ${when}.`]
+  return ['', 'Examples:', ...calls, '', 'Exit codes:', ...codes, ...files].join('\n')
 }

@@ -12,24 +12,25 @@ const PARTS = new RegExp([BLANKS, COMMENT, ASSIGNMENT].join('|'), 'gsy')
 const NO_VALUE = /[\0\ufffd]/
 
 /**
- * The variables of a file for `EnvironmentFile=`, as systemd reads them (systemd.exec(5)). Throws `misused` at the first line that
- * is no assignment, no comment and not blank.
+ * The variables of a file for `EnvironmentFile=`, as systemd reads them (systemd.exec(5)), and the number of the line of each.
+ * Throws `misused` at the first line that is no assignment, no comment and not blank.
  */
-export function parseEnvironmentFile(text: string, path: string): Readonly<Record<string, string>> {
-  const variables: [name: string, value: string][] = []
+export function parseEnvironmentFile(text: string, path: string) {
+  const variables: Record<string, string> = {}
+  const lines: Record<string, number> = {}
+  const lineAt = (index: number) => text.slice(0, index).split('\n').length
   let end = 0
   for (const { 0: part, index, groups = {} } of text.matchAll(PARTS)) {
     const { name, quoted = '', plain = '' } = groups
     const texts = Array.from(quoted.matchAll(new RegExp(QUOTED, 'gs')), ([text]) => unquote(text))
     const value = texts.join('') + plain.replace(/\\(?:[\r\n]|$|(.))/gs, '$1')
     if (NO_VALUE.test(value)) break
-    if (name !== undefined) variables.push([name, value])
+    if (name !== undefined) [variables[name], lines[name]] = [value, lineAt(index)]
     end = index + part.length
   }
-  if (end === text.length) return Object.fromEntries(variables)
-  const line = text.slice(0, end).split('\n').length
+  if (end === text.length) return { variables, lines }
   throw misused(
-    `Line ${line} of ${path} must be NAME=value with closed quotes and in UTF-8, or a comment without \\ at its end.`,
+    `Line ${lineAt(end)} of ${path} must be NAME=value with closed quotes and in UTF-8, or a comment without \\ at its end.`,
   )
 }
 

@@ -13,8 +13,11 @@ export interface Input {
 }
 
 /** Opens a file, or stdin without a file or for `-`. Rejects with `file_unusable`. */
-export async function openInput(file: string | undefined, io: Pick<Io, 'stdin'>): Promise<Input> {
-  if (file === undefined || file === '-') return { name: 'stdin', stream: io.stdin(), bytes: undefined }
+export async function openInput(file: string | undefined, io: Io): Promise<Input> {
+  if (file === undefined || file === '-') {
+    if (io.readsTerminal) await io.report('Reading from the terminal: Ctrl-D ends the input.')
+    return { name: 'stdin', stream: io.stdin(), bytes: undefined }
+  }
   const refuse = (cause: unknown) => {
     const message = `Cannot read ${file}: ${readFailure(cause)}. Name another file, or - for stdin.`
     throw new AppError('file_unusable', { message, cause })

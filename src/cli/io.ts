@@ -22,6 +22,8 @@ export interface Io extends Clocks {
   readonly printsToTerminal: boolean
   /** The bytes of stdin as they arrive. */
   stdin(): AsyncIterable<Uint8Array>
+  /** Whether stdin is a terminal. */
+  readonly readsTerminal: boolean
   /**
    * Has the listener handle one signal that asks to end, in place of any earlier listener. The process ends at once, with
    * `exitCodeOf`, at a signal before the first listener, and at one more signal after it was called.

@@ -5,12 +5,13 @@ import type { CommandUnknownOpts, Option } from '@commander-js/extra-typings'
 import { OPTIONS } from '../config.ts'
 import { isPostgresUrl } from '../domain/database-url.ts'
 import { AppError, codeOf, misused, orUndefined, readFailure } from '../error.ts'
+import { withName } from '../values.ts'
 import { parseEnvironmentFile } from './environment-file.ts'
 import type { Io } from './io.ts'
 
 /** Where the packages put the executable and the settings of the service. */
 const EXECUTABLE = '/usr/bin/plantstore'
-const SETTINGS_FILE = '/etc/plantstore/plantstore.env'
+export const SETTINGS_FILE = '/etc/plantstore/plantstore.env'
 /** `WorkingDirectory=` of the unit, in which relative paths of the settings begin. */
 const DIRECTORY = '/var/lib/plantstore'
 /** The database of the service if the settings name none, and that of a command without a service. */
@@ -23,27 +24,34 @@ type Variables = Readonly<Record<string, string>>
  * is about another place, so it gets none. Returns all variables of the settings. Throws `misused` if they cannot be used.
  */
 export function applyServiceSettings(command: CommandUnknownOpts, { program }: Pick<Io, 'program'>): Variables {
-  const place = command.options.find(({ long }) => long === '--database' || long === '--listen')
-  if (program.join() !== EXECUTABLE || command.name() === 'serve' || place === undefined) return {}
-  if (isGiven(command, place)) return {}
+  const place = placeOf(command)
+  if (program.join() !== EXECUTABLE || place === undefined || isGiven(command, place)) return {}
   const settings = readSettings(`Run this as root, or say ${place.long}.`)
-  const variables: Variables = { [`${OPTIONS.database.envVar}`]: DEFAULT_DATABASE, ...settings }
+  const variables: Variables = { [`${OPTIONS.database.envVar}`]: DEFAULT_DATABASE, ...settings.variables }
   for (const option of command.options) {
     const { envVar = '' } = option
     const text = variables[envVar]
     if (text === undefined || isGiven(command, option)) continue
-    const source = envVar in settings ? SETTINGS_FILE : 'the package'
-    command.setOptionValueWithSource(option.attributeName(), parseSetting(text, option), source)
+    const line = settings.lines[envVar]
+    const source = line === undefined ? 'the package' : `line ${line} of ${SETTINGS_FILE}`
+    const value = withName(`${envVar} in ${source}`, () => parseSetting(text, option))
+    command.setOptionValueWithSource(option.attributeName(), value, source)
   }
   if (place.long === '--database') refuseTwoDatabases(String(command.getOptionValue('database')))
-  return settings
+  return settings.variables
 }
+
+/** The option with which a command names another place than that of the service. `serve` gets the settings from its unit. */
+export const placeOf = (command: CommandUnknownOpts): Option | undefined =>
+  command.name() === 'serve'
+    ? undefined
+    : command.options.find(({ long }) => long === '--database' || long === '--listen')
 
 const isGiven = (command: CommandUnknownOpts, option: Option): boolean =>
   ['cli', 'env'].includes(command.getOptionValueSource(option.attributeName()) ?? '')
 
 /** The variables of the settings file; none without the file, because the service starts without it, too. */
-function readSettings(remedy: string): Variables {
+function readSettings(remedy: string): ReturnType<typeof parseEnvironmentFile> {
   let file: number | undefined
   try {
     file = openSync(SETTINGS_FILE, 'r')
@@ -53,7 +61,7 @@ function readSettings(remedy: string): Variables {
     return parseEnvironmentFile(readFileSync(file, 'utf8'), SETTINGS_FILE)
   } catch (error) {
     if (error instanceof AppError) throw error
-    if (codeOf(error) === 'ENOENT') return {}
+    if (codeOf(error) === 'ENOENT') return { variables: {}, lines: {} }
     throw misused(`Cannot read ${SETTINGS_FILE}, the settings of the service: ${readFailure(error)}. ${remedy}`, error)
   } finally {
     if (file !== undefined) closeSync(file)
@@ -62,13 +70,9 @@ function readSettings(remedy: string): Variables {
 
 /** The value of an option. A path or a socket begins in the directory of the service. */
 function parseSetting(text: string, option: Option): unknown {
-  try {
-    const value = option.parseArg?.<unknown>(text.replace(/^unix:(?=[^/])/, `unix:${DIRECTORY}/`), undefined)
-    const isPath = /<(?:path|where)>/.test(option.flags) && !isPostgresUrl(text)
-    return isPath ? resolve(DIRECTORY, text) : value
-  } catch (error) {
-    throw error instanceof AppError ? misused(`In ${SETTINGS_FILE}: ${error.message}`) : error
-  }
+  const value = option.parseArg?.<unknown>(text.replace(/^unix:(?=[^/])/, `unix:${DIRECTORY}/`), undefined)
+  const isPath = /<(?:path|where)>/.test(option.flags) && !isPostgresUrl(text)
+  return isPath ? resolve(DIRECTORY, text) : value
 }
 
 /** The operator may mean a database in the working directory, which the command would take without a service. */

@@ -27,7 +27,7 @@ export function describe(token: NewToken): string {
 }
 
 /** The hash of the token on stdin. Rejects with `misused` if the text there is not a token. */
-export async function readHash(io: Pick<Io, 'stdin'>): Promise<Uint8Array> {
+export async function readHash(io: Io): Promise<Uint8Array> {
   const text = (await readText(await openInput('-', io), 1024)).trim()
   if (!isTokenText(text)) throw misused('The text on stdin is not a token.')
   return hashToken(text)

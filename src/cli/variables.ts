@@ -1,7 +1,7 @@
 // Tested in test/cli/transcripts/serve-options.txt.
 import type { CommandUnknownOpts } from '@commander-js/extra-typings'
 import { OPTIONS, VARIABLE_PREFIX } from '../config.ts'
-import { either, parseOption } from '../values.ts'
+import { either, parseValue } from '../values.ts'
 
 /** Applies `true` and `false` in the variables of flags. Commander takes every value there for true, also `false`. */
 export function applyBooleanVariables(command: CommandUnknownOpts, env: Readonly<Record<string, string | undefined>>) {
@@ -9,7 +9,7 @@ export function applyBooleanVariables(command: CommandUnknownOpts, env: Readonly
     const name = option.attributeName()
     const isFlag = !option.required && !option.optional
     if (!isFlag || command.getOptionValueSource(name) !== 'env') continue
-    const isTrue = parseOption(env[option.envVar ?? ''] ?? '', either('true', 'false'), option)
+    const isTrue = parseValue(env[option.envVar ?? ''] ?? '', either('true', 'false'), `${option.envVar}`)
     command.setOptionValueWithSource(name, isTrue !== option.negate, 'env')
   }
 }

@@ -1,4 +1,6 @@
 // Tested in test/cli/transcripts/listen.txt.
+import { resolve } from 'node:path'
+
 /** Where a server listens. `host` is a name, an IPv4 address, or an IPv6 address without brackets. */
 export type Address = { readonly host: string; readonly port: number } | { readonly socketPath: string }
 
@@ -6,6 +8,15 @@ export type Address = { readonly host: string; readonly port: number } | { reado
 export type TrustedProxy = { readonly address: string; readonly prefix: number } | 'unix'
 
 const LOOPBACK_OF: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+
+/** Whether only one server of this machine can listen at both addresses, as far as names and numbers tell. */
+export function areSame(one: Address, other: Address): boolean {
+  if ('socketPath' in one || 'socketPath' in other)
+    return 'socketPath' in one && 'socketPath' in other && resolve(one.socketPath) === resolve(other.socketPath)
+  const [a = '', b = ''] = [one, other].map(({ host }) => (/^localhost$/i.test(host) ? '127.0.0.1' : host))
+  const takes = (wildcard: string, host: string) => wildcard === '::' || (wildcard === '0.0.0.0' && !host.includes(':'))
+  return one.port === other.port && one.port !== 0 && (a === b || takes(a, b) || takes(b, a))
+}
 
 /** An address as text: a URL, or `unix:` and a path. IPv6 is in brackets (RFC 3986 §3.2.2). */
 export function formatAddress(address: Address, scheme: 'http' | 'https'): string {

@@ -31,7 +31,7 @@ const REFUSED = [
 ]
 
 test.each(FILES)('a file of variables is read as systemd reads it: %j', (file, variables) => {
-  expect(parseEnvironmentFile(file, 'file')).toEqual(variables)
+  expect(parseEnvironmentFile(file, 'file').variables).toEqual(variables)
 })
 
 test.each(REFUSED)('a file of variables is refused for a line that is none, without its text: %j', (line) => {

@@ -1,9 +1,9 @@
 import type { Argument, CommandUnknownOpts, Option } from '@commander-js/extra-typings'
 import { createProgram, run } from '../../src/cli/cli.ts'
 import { EXITS, STORE_EXITS } from '../../src/cli/command.ts'
-import { OPTIONS, VARIABLE_PREFIX } from '../../src/config.ts'
+import { OPTIONS, SETTINGS, VARIABLE_PREFIX } from '../../src/config.ts'
 import { HOMEPAGE } from '../../src/version.ts'
-import { leafCommands, nameOf, withChoices } from '../support/commands.ts'
+import { leafCommands, nameOf, takersOf, withChoices } from '../support/commands.ts'
 import { readPage } from '../support/docs.ts'
 import { makeIo } from '../support/io.ts'
 import { runWell } from './run.ts'
@@ -47,7 +47,7 @@ export async function manualPage(committedAt: Date): Promise<string> {
       ...grouped(
         shared,
         (option) => option.helpGroupHeading ?? 'Of several commands:',
-        (group) => list(group.map(optionItem)),
+        (group) => list(group.map((option) => [...optionItem(option), ...takersIfSeveral(option, commands)])),
       ),
     ],
     ENVIRONMENT: [
@@ -55,7 +55,7 @@ export async function manualPage(committedAt: Date): Promise<string> {
       ...prose('If the option takes no value, the variable is true or false.'),
       '.Pp',
       ...list(
-        shared.filter(({ envVar }) => envVar).map((option) => [`Ev ${option.envVar}`, flagOf(option)]),
+        Object.values(SETTINGS).map((option) => [`Ev ${option.envVar}`, flagOf(option)]),
         `${VARIABLE_PREFIX}DATABASE_PASSWORD_FILE -compact`,
       ),
     ],
@@ -132,6 +132,12 @@ function optionItem(option: Option): Item {
     ...(byDefault ? ['The default is', `.Ql ${byDefault} .`] : []),
   ]
 }
+
+/** Which commands mean this by an option, if others mean something else by the same one. */
+const takersIfSeveral = (option: Option, commands: readonly CommandUnknownOpts[]): readonly string[] =>
+  Object.values(OPTIONS).filter(({ long }) => long === option.long).length > 1
+    ? prose(`Of ${takersOf(option, commands)}.`)
+    : []
 
 /** The rows of the table of exit codes on the page about the command line. */
 async function exitCodes(): Promise<readonly Item[]> {

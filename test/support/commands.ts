@@ -14,6 +14,15 @@ export function nameOf(command: CommandUnknownOpts): readonly string[] {
   return command.parent === null ? [] : [...nameOf(command.parent), command.name()]
 }
 
+/** The commands that take an option, like `token create, list; check`. */
+export function takersOf(option: unknown, commands: readonly CommandUnknownOpts[]): string {
+  const names = commands.filter(({ options }) => options.some((each) => each === option)).map(nameOf)
+  const groups = [...Map.groupBy(names, ([first = '']) => first)]
+  return groups
+    .map(([first, members]) => `${first} ${members.map(([, ...rest]) => rest.join(' ')).join(', ')}`.trim())
+    .join('; ')
+}
+
 /** What an option or an argument means, with its choices if the description does not name them. */
 export function withChoices({
   description,

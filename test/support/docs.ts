@@ -4,13 +4,14 @@ import type { CommandUnknownOpts } from '@commander-js/extra-typings'
 import { Glob } from 'bun'
 import type { OpenAPIV3 } from 'openapi-types'
 import { run } from '../../src/cli/cli.ts'
+import { EXITS, STORE_EXITS } from '../../src/cli/command.ts'
 import { OPTIONS, SETTINGS } from '../../src/config.ts'
 import { codeTable, ERRORS } from '../../src/http/answers.ts'
 import { openApiDocument } from '../../src/http/docs/document.ts'
 import { createMetricsApp } from '../../src/http/metrics.ts'
 import { RequestStatistics, WriteStatistics } from '../../src/http/statistics.ts'
 import { createLogger } from '../../src/log.ts'
-import { leafCommands, nameOf, withChoices } from './commands.ts'
+import { leafCommands, nameOf, takersOf, withChoices } from './commands.ts'
 import { makeIo } from './io.ts'
 import { settingsFile } from './settings-file.ts'
 
@@ -143,13 +144,14 @@ function operationRow(method: string, path: string, { operationId = '', paramete
   ]
 }
 
-function optionTable(): string {
+async function optionTable(): Promise<string> {
+  const commands = await leafCommands()
   const rows = Object.values(OPTIONS).map((option) => {
     const texts = [option.envVar, option.defaultValueDescription]
     const [variable = '', byDefault = ''] = texts.map((text) => (text ? code(text) : ''))
-    return [code(option.flags), variable, byDefault, withChoices(option)]
+    return [code(option.flags), takersOf(option, commands), variable, byDefault, withChoices(option)]
   })
-  return markdownTable(['option', 'variable', 'default', 'what it does'], rows)
+  return markdownTable(['option', 'of', 'variable', 'default', 'what it does'], rows)
 }
 
 /** The words that call a command. */
@@ -164,7 +166,10 @@ async function commandTable(): Promise<string> {
   return markdownTable(['command', 'what it does'], rows)
 }
 
-/** A section for each command: how it is called, its arguments and options, examples, and its exit codes. */
+/** The texts of exit codes that mean the same for every command. */
+const GENERAL_EXITS = [EXITS, STORE_EXITS].flatMap((exits) => Object.values(exits))
+
+/** A section for each command: how it is called, its arguments and options, examples, and the exit codes of its own. */
 async function commandSections(): Promise<string> {
   const sections = (await leafCommands()).map(async (command) => {
     const { io, stdout } = makeIo(['help', ...nameOf(command)])
@@ -178,7 +183,9 @@ async function commandSections(): Promise<string> {
       command.options.length === Object.keys(SETTINGS).length
         ? 'all that have [a variable](#options-and-variables)'
         : options
-    const codes = [...exitCodes.matchAll(/^ {2}(\d+) +(.+)$/gm)].map(([, number, when]) => `- ${number}: ${when}`)
+    const codes = [...exitCodes.matchAll(/^ {2}(\d+) +(.+)$/gm)].flatMap(([, number, when = '']) =>
+      GENERAL_EXITS.includes(when) ? [] : [`- ${number}: ${when}`],
+    )
     const parts = [
       `### ${callOf(command)}`,
       command.description(),
@@ -186,7 +193,7 @@ async function commandSections(): Promise<string> {
       args.join('').trim(),
       options === '' ? '' : Bun.wrapAnsi(`Options: ${names}.`, LINE_WIDTH),
       `Examples:\n\n\`\`\`text\n${examples.trimEnd().replace(/^ {2}/gm, '')}\n\`\`\``,
-      `Exit codes:\n\n${codes.join('\n')}`,
+      codes.length === 0 ? '' : `Exit codes of its own:\n\n${codes.join('\n')}`,
     ]
     return parts.filter((part) => part !== '').join('\n\n')
   })

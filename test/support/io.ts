@@ -17,6 +17,7 @@ export function makeIo(argv: readonly string[] = [], env: Io['env'] = {}) {
     terminal: () => undefined,
     printsToTerminal: false,
     stdin: async function* () {},
+    readsTerminal: false,
     onSignal: () => {},
     uncaught: new Promise(() => {}),
     onHangup: () => {},

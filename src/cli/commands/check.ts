@@ -1,7 +1,7 @@
 // Tested in test/cli/transcripts/status-check.txt.
 import type { Command } from '@commander-js/extra-typings'
 import { databaseOf } from '../../store/open.ts'
-import { DATABASE_OPTIONS, defineCommand, warnOn, withStore } from '../command.ts'
+import { defineCommand, STORE_OPTIONS, warnOn, withStore } from '../command.ts'
 import { Ended, EXIT, type Io } from '../io.ts'
 import { toJson } from '../output.ts'
 
@@ -14,7 +14,7 @@ export const checkCommand = (program: Command, io: Io) =>
       done: 'The database is whole.',
       storeUnusable: 'The database is damaged or missing, or cannot be reached.',
     },
-    options: [...DATABASE_OPTIONS, 'json'],
+    options: ['databaseOfServer', ...STORE_OPTIONS, 'json'],
   }).action(async ({ json, ...options }) => {
     const problems = await withStore(options, (store) => store.checkIntegrity(), {
       onEvent: ({ message }) => warnOn(io)(`${message}.`),

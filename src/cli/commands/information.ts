@@ -11,7 +11,7 @@ export const openapiCommand = (program: Command, io: Io) =>
   defineCommand(program, 'openapi', {
     does: 'Prints the OpenAPI document.',
     examples: ['openapi', 'openapi --public-url https://plants.example.org'],
-    options: ['publicUrl'],
+    options: ['urlOfService'],
   }).action(async ({ publicUrl }) => {
     const { openApiDocument } = await import('../../http/docs/document.ts')
     await io.print(toJson(await openApiDocument(publicUrl)))
@@ -32,8 +32,12 @@ export const helpCommand = (program: Command) =>
   })
     .argument('[command...]', 'The words of the command.')
     .action((words: readonly string[]) => {
-      const refuse = () => program.error(`unknown command '${words.join(' ')}'`)
-      const find = ({ commands }: CommandUnknownOpts, word: string) =>
-        commands.find((each) => each.name() === word) ?? refuse()
+      // Commander has the words that are alike, but no command may run with an argument of `help`.
+      const refuse = (command: CommandUnknownOpts, word: string) =>
+        command.commands.length > 0
+          ? command.parse([word], { from: 'user' })
+          : program.error(`unknown command '${words.join(' ')}'`)
+      const find = (command: CommandUnknownOpts, word: string) =>
+        command.commands.find((each) => each.name() === word) ?? refuse(command, word)
       words.reduce(find, program).help()
     })

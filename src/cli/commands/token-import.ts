@@ -2,7 +2,7 @@ import type { Command } from '@commander-js/extra-typings'
 import { SCOPES, type Token } from '../../domain/token.ts'
 import { AppError, misused } from '../../error.ts'
 import { label, newUserName, oneOf, time } from '../../values.ts'
-import { DATABASE_OPTIONS, defineCommand, withNewStore } from '../command.ts'
+import { defineCommand, STORE_OPTIONS, withNewStore } from '../command.ts'
 import { openInput, readText } from '../input.ts'
 import type { Io } from '../io.ts'
 import { counted, toJson } from '../output.ts'
@@ -26,7 +26,7 @@ export const importCommand = (token: Command, io: Io) =>
       failed: 'The file cannot be read, or a token exists with another user or scope, or revoked: nothing was created.',
       misused: 'The command line, a variable or a line is wrong, or the file is incomplete: nothing was created.',
     },
-    options: [...DATABASE_OPTIONS, 'json'],
+    options: ['database', ...STORE_OPTIONS, 'json'],
   })
     .argument('<file>', `The lines, or - for stdin: ${LINES.form}.`)
     .action(async (file, { json, ...options }) => {

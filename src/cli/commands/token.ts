@@ -3,7 +3,7 @@ import type { Command } from '@commander-js/extra-typings'
 import type { Store } from '../../domain/store.ts'
 import { hashText, makeToken, TIME_MAX_MS, type Token, type TokenRequest, tokenState } from '../../domain/token.ts'
 import { AppError, misused } from '../../error.ts'
-import { changeAccess, DATABASE_OPTIONS, defineCommand, warnOn, withNewStore, withStore } from '../command.ts'
+import { changeAccess, defineCommand, STORE_OPTIONS, warnOn, withNewStore, withStore } from '../command.ts'
 import { type Io, printFailure } from '../io.ts'
 import { counted, printPages, readPages, tableOfPages, toIso, toJson } from '../output.ts'
 import { describe, fieldsOf, type NewToken, readHash } from '../token-text.ts'
@@ -30,7 +30,7 @@ const createCommand = (token: Command, io: Io) =>
       failed: 'A token is active but could not be printed.',
       misused: 'The command line, a variable or a line of the batch is wrong: nothing was created.',
     },
-    options: [...DATABASE_OPTIONS, 'owner', 'batch', 'scope', 'expires', 'label', 'json'],
+    options: ['database', ...STORE_OPTIONS, 'owner', 'batch', 'scope', 'expires', 'label', 'json'],
   }).action(async ({ user: userName, batch, scope, label, expires: expiresAfterMs, json, ...options }) => {
     if ((userName === undefined) === (batch === undefined))
       throw misused('Say whose token this is: --user, or --batch for the lines on stdin.')
@@ -64,7 +64,7 @@ const rotateCommand = (token: Command, io: Io) =>
     does: 'Creates a token that replaces another one, and prints it once. During the overlap both are valid.',
     examples: ['token rotate 1', 'token rotate 1 --overlap 1h --expires 90d'],
     exits: { failed: 'The old token is unknown, revoked, expired or replaced, or the new one could not be printed.' },
-    options: [...DATABASE_OPTIONS, 'overlap', 'newExpires', 'json'],
+    options: ['databaseOfServer', ...STORE_OPTIONS, 'overlap', 'newExpires', 'json'],
   })
     .argument('<id>', 'The id of the old token, or - for its text on stdin.')
     .action(async (which, { overlap, expires, json, ...options }) => {
@@ -92,7 +92,7 @@ const listCommand = (token: Command, io: Io) =>
     does: 'Lists the tokens by id, but never their text.',
     examples: ['token list --user me', 'token list --json --after 1000 --limit 100'],
     exits: { failed: 'The user is unknown.' },
-    options: [...DATABASE_OPTIONS, 'tokensOf', 'limit', 'afterToken', 'json'],
+    options: ['databaseOfServer', ...STORE_OPTIONS, 'tokensOf', 'limit', 'afterToken', 'json'],
   }).action(async ({ user, limit, after, json, ...options }) => {
     const header = ['id', 'user', 'scope', 'label', 'created', 'expires', 'last used', 'state', 'replaced by']
     const nowMs = io.nowMs()
@@ -115,7 +115,7 @@ const revokeCommand = (token: Command, io: Io) =>
     does: 'Revokes a token by its id, by its text on stdin, or all tokens of a user.',
     examples: ['token revoke 2', 'token revoke --user me --yes'],
     exits: { failed: 'The token or the user is unknown.' },
-    options: [...DATABASE_OPTIONS, 'tokensOf', 'yes', 'json'],
+    options: ['databaseOfServer', ...STORE_OPTIONS, 'tokensOf', 'revokeAll', 'json'],
   })
     .argument('[id]', 'The id of the token, or - for its text on stdin.')
     .action(async (id, { user, yes, json, ...options }) => {

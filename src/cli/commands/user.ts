@@ -3,7 +3,7 @@ import type { Store } from '../../domain/store.ts'
 import { providerUserName, type User } from '../../domain/token.ts'
 import { misused } from '../../error.ts'
 import { parseValue, userName } from '../../values.ts'
-import { changeAccess, DATABASE_OPTIONS, defineCommand, reportDatabase, warnOn, withStore } from '../command.ts'
+import { changeAccess, defineCommand, reportDatabase, STORE_OPTIONS, warnOn, withStore } from '../command.ts'
 import type { Io } from '../io.ts'
 import { runUntilSignal, showProgress } from '../long-task.ts'
 import { counted, printPages, readPages, tableOfPages, toIso, toJson } from '../output.ts'
@@ -24,7 +24,7 @@ const listCommand = (user: Command, io: Io) =>
   defineCommand(user, 'list', {
     does: 'Lists the users by name, with their numbers of plants and tokens.',
     examples: ['user list', 'user list --json --after me --limit 100'],
-    options: [...DATABASE_OPTIONS, ...SUBJECT_OPTIONS, 'limit', 'afterUser', 'json'],
+    options: ['databaseOfServer', ...STORE_OPTIONS, ...SUBJECT_OPTIONS, 'limit', 'afterUser', 'json'],
   }).action(async ({ limit, after, json, ...options }) => {
     const name = options.subject === undefined ? undefined : nameOf(undefined, options)
     const toText = tableOfPages(['user', 'plants', 'tokens', 'created', 'blocked'], () => 'no')
@@ -50,7 +50,7 @@ function blockCommand(user: Command, io: Io, name: 'block' | 'unblock') {
     does: blocks ? 'Makes servers refuse all tokens of a user.' : 'Makes servers accept the tokens of a user again.',
     examples: [`user ${name} me`, `user ${name} me --json`],
     exits: { failed: 'The user is unknown.' },
-    options: [...DATABASE_OPTIONS, ...SUBJECT_OPTIONS, 'json'],
+    options: ['databaseOfServer', ...STORE_OPTIONS, ...SUBJECT_OPTIONS, 'json'],
   })
     .argument('[name]', 'The name of the user.', parseName)
     .action(async (given, { json, ...options }) => {
@@ -69,7 +69,7 @@ function blockCommand(user: Command, io: Io, name: 'block' | 'unblock') {
 const parseName = (text: string): string => parseValue(text, userName, 'The name of a user')
 
 /** The options that name a user of an identity provider. */
-const SUBJECT_OPTIONS = ['subject', 'jwtIssuer'] as const
+const SUBJECT_OPTIONS = ['subject', 'issuerOfSubject'] as const
 
 /** The user whom a command is about, who has a name or a subject. */
 function nameOf(name: string | undefined, { subject, jwtIssuer }: { subject?: string; jwtIssuer?: string }): string {
@@ -85,7 +85,7 @@ const deleteCommand = (user: Command, io: Io) =>
     does: 'Deletes a user with all tokens and plants.',
     examples: ['user delete me --yes', 'user delete me --yes --json'],
     exits: { failed: 'The user is unknown.' },
-    options: [...DATABASE_OPTIONS, ...SUBJECT_OPTIONS, 'yes', 'json'],
+    options: ['databaseOfServer', ...STORE_OPTIONS, ...SUBJECT_OPTIONS, 'deleteAll', 'json'],
   })
     .argument('[name]', 'The name of the user.', parseName)
     .action(async (given, { yes, json, ...options }, command) => {

@@ -2,7 +2,7 @@
 import { availableParallelism, platform } from 'node:os'
 import type { Command } from '@commander-js/extra-typings'
 import { SETTINGS, type Settings } from '../../config.ts'
-import type { Address } from '../../domain/address.ts'
+import { type Address, areSame } from '../../domain/address.ts'
 import { isPostgresUrl } from '../../domain/database-url.ts'
 import { misused } from '../../error.ts'
 import { announcesBody, answerBehindBody } from '../../http/body.ts'
@@ -44,6 +44,8 @@ async function completeOptions(options: Settings, io: Io): Promise<ServeOptions>
   const { jwtIssuer, jwtAudience, jwtKeys, jwtDefaultScope } = options
   if (drainWait >= drain && drainWait > 0)
     throw misused('--drain-wait (PLANTSTORE_DRAIN_WAIT) must be shorter than --drain.')
+  if (options.metricsListen !== undefined && areSame(options.listen, options.metricsListen))
+    throw misused('--listen and --metrics-listen (PLANTSTORE_METRICS_LISTEN) need an address each: change one of them.')
   const isJwtSet = (jwtIssuer ?? jwtAudience ?? jwtKeys ?? jwtDefaultScope) !== undefined
   if (isJwtSet && (jwtIssuer === undefined || jwtAudience === undefined))
     throw misused('JWTs need both --jwt-issuer (PLANTSTORE_JWT_ISSUER) and --jwt-audience (PLANTSTORE_JWT_AUDIENCE).')
