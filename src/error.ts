@@ -80,17 +80,18 @@ export const kindOf = (error: unknown): ErrorKind | undefined => (error instance
 /** The error of a wrong command line, or of a file that it names. The exit code is 2. */
 export const misused = (message: string, cause?: unknown): AppError => new AppError('misused', { message, cause })
 
-const READ_FAILURES: Readonly<Record<string, string>> = {
+const FAILURES: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   ENOTDIR: 'a part of its path is no directory',
   EACCES: 'this user may not read it',
   EISDIR: 'it is a directory',
+  ECONNREFUSED: 'nothing listens there',
 }
 
-/** Says in words why a file cannot be read, given the system's error or its code. Returns the code if it is not a known one. */
+/** Says in words why a file or an address cannot be read, given the system's error or its code. Returns the code if it is not a known one. */
 export function readFailure(error: unknown): string {
   const code = codeOf(error) || String(error)
-  return READ_FAILURES[code] ?? code
+  return FAILURES[code] ?? code
 }
 
 /** The code of an error of the system, a driver or the runtime, like `ENOENT`. Empty if it has none. */

@@ -146,15 +146,25 @@ function reworded(message: string, word: string): string {
   const flag = /^error: unknown option '(--[\w-]+)=/.exec(message)?.[1]
   if (Object.values(OPTIONS).some((each) => each.long === flag && !each.required && !each.optional))
     return `option '${flag}' takes no value: say ${flag} alone.`
-  const withoutValues = message.replace(/( but got \d+): .*/s, '$1.').replace(/=.*'/s, "'")
-  const text = withoutValues
+  const text = message
+    .replace(/( but got \d+): .*/s, '$1')
+    .replace(/=.*'/s, "'")
     .replace(/^error: /, '')
     .replace('\n(Did you', ' (Did you')
     .trim()
-  if (!text.startsWith('unknown ')) return text
-  const isAddress = word === 'serve' && /^unknown option '(?:--port|--host|-p)'/.test(text)
-  return `${text}${isAddress ? ' (Did you mean --listen?)' : ''}. Try --help or --version.`
+  const [, meant] = MEANT.find(([pattern]) => pattern.test(`${word}: ${text}`)) ?? []
+  return `${meant ? text.replace(/ \(Did.*|$/, ` (Did you mean ${meant}?)`) : text}. Try --help.`
 }
+
+/** What others call our commands and options: the first word of the command line, and the message of commander. */
+const MEANT = [
+  [/^(?:serve|healthcheck): unknown option '(?:--port|--host|--url|-p)'/, '--listen'],
+  [/unknown option '--db'/, '--database'],
+  [/^(?:start|run): /, 'serve'],
+  [/^token: unknown command '(?:new|add)'/, 'token create'],
+  [/^user: unknown command '(?:new|add|create)'/, 'token create, which creates a missing user'],
+  [/unknown (?:option '-v'|command 'version')/, '--version'],
+] as const
 
 /** One line on stderr. Passwords in the text are hidden. */
 const line = (text: string): string => `plantstore: ${hidePasswords(text).trim()}`

@@ -2,7 +2,7 @@
 import type { RequestOptions } from 'node:https'
 import type { Command } from '@commander-js/extra-typings'
 import { clientTarget, formatAddress } from '../../domain/address.ts'
-import { AppError, codeOf } from '../../error.ts'
+import { AppError, codeOf, readFailure } from '../../error.ts'
 import { defineCommand } from '../command.ts'
 import type { Io } from '../io.ts'
 import { toJson } from '../output.ts'
@@ -71,7 +71,7 @@ async function askReadiness(scheme: Scheme, target: Target): Promise<number | Er
 async function whyNone(error: Error, scheme: Scheme, target: Target): Promise<string> {
   if (error.name === 'TimeoutError') return ': it took too long'
   const other = await askReadiness(scheme === 'http' ? 'https' : 'http', { ...target, rejectUnauthorized: false })
-  if (other instanceof Error) return `: ${codeOf(error) || error.message}`
+  if (other instanceof Error) return `: ${codeOf(error) ? readFailure(error) : error.message}`
   return scheme === 'http'
     ? ', because it speaks TLS: add --tls-cert'
     : ', because it does not speak TLS: leave out --tls-cert'

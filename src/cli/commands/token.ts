@@ -33,7 +33,7 @@ const createCommand = (token: Command, io: Io) =>
     options: ['database', ...STORE_OPTIONS, 'owner', 'batch', 'scope', 'expires', 'label', 'json'],
   }).action(async ({ user: userName, batch, scope, label, expires: expiresAfterMs, json, ...options }) => {
     if ((userName === undefined) === (batch === undefined))
-      throw misused('Say whose token this is: --user, or --batch for the lines on stdin.')
+      throw misused('Say whose token this is: either --user, or --batch for the lines on stdin.')
     const facts = { scope, label, expiresAfterMs }
     if (userName !== undefined)
       return withNewStore(options, io, (store) => createOne(store, { userName, ...facts }, json, io))
@@ -135,7 +135,7 @@ const hashCommand = (token: Command, io: Io) =>
 /** What the arguments ask for. It returns how many tokens were not revoked before, and a sentence for the operator. */
 async function revocationOf(id: string | undefined, user: string | undefined, isConfirmed: boolean, io: Io) {
   if (id === undefined && user !== undefined) return (store: Store) => revokeAll(store, user, isConfirmed, io.nowMs())
-  if (id === undefined || user !== undefined) throw misused('Say which: an id, or - for stdin, or --user.')
+  if (id === undefined || user !== undefined) throw misused('Say which: either an id, or - for stdin, or --user.')
   const find = await finderOf(id, io)
   return async (store: Store) => revokeOne(store, await find(store), io.nowMs())
 }
@@ -144,7 +144,7 @@ async function revocationOf(id: string | undefined, user: string | undefined, is
 async function finderOf(id: string, io: Io): Promise<(store: Store) => Promise<Token>> {
   const hash = id === '-' ? await readHash(io) : undefined
   if (hash === undefined && !/^[1-9]\d{0,15}$/.test(id))
-    throw misused('The id of a token is a positive whole number, or -.')
+    throw misused('The id of a token is a positive whole number, or - for its text on stdin.')
   return async (store) => {
     const found = hash
       ? await store.findToken(hash)

@@ -74,7 +74,7 @@ const SUBJECT_OPTIONS = ['subject', 'issuerOfSubject'] as const
 /** The user whom a command is about, who has a name or a subject. */
 function nameOf(name: string | undefined, { subject, jwtIssuer }: { subject?: string; jwtIssuer?: string }): string {
   if (name !== undefined && subject === undefined) return name
-  if (name !== undefined || subject === undefined) throw misused('Say which user: a name, or --subject.')
+  if (name !== undefined || subject === undefined) throw misused('Say which user: either a name, or --subject.')
   if (jwtIssuer !== undefined) return providerUserName(jwtIssuer, subject)
   throw misused('Say whose subject this is: --jwt-issuer (PLANTSTORE_JWT_ISSUER).')
 }
