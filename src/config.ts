@@ -45,13 +45,13 @@ export const SETTINGS = {
       'How many threads answer requests. By default one less than the cores that the process may use, at least 1 and at most 8. A unix socket, --rate-limit, PostgreSQL and systems other than Linux have one.',
     ),
     tlsCert: option('--tls-cert <path>', values.path).help(
-      'The certificate of the server and its intermediate certificates, in PEM. With --tls-key the server speaks only TLS.',
+      'The certificate of a server that speaks TLS, and its intermediate certificates, in PEM.',
     ),
-    tlsKey: option('--tls-key <path>', values.path).help('The private key of the certificate, in PEM, not encrypted.'),
+    tlsKey: option('--tls-key <path>', values.path).help('The private key of --tls-cert, in PEM, not encrypted.'),
     corsOrigin: option('--cors-origin <origins>', values.listOf(values.origin)).help(
       'Browsers may use the service from pages of these origins. Separate them by commas, or repeat the option. None by default.',
     ),
-    publicUrl: option('--public-url <url>', values.url).help('The URL of the service that the documentation shows.'),
+    publicUrl: option('--public-url <url>', values.url).help('The URL of the service that the OpenAPI document names.'),
     noDocs: new Option('--no-docs', 'Serves neither /openapi.json nor /docs.'),
     noPage: new Option('--no-page', 'Serves no page for browsers at /.'),
   }),
@@ -60,7 +60,7 @@ export const SETTINGS = {
       'The largest body of a request: a number with B, KiB or MiB.',
     ),
     listMax: option('--list-max <count>', values.count(LIMIT_MAX)).help(
-      'The most plants in one answer. No limit by default.',
+      'The most plants of an answer. Off by default.',
     ),
     quotaPlants: option('--quota-plants <count>', values.count(LIMIT_MAX, 0)).help(
       'The most plants of a user. The server refuses to create more. No limit by default.',
@@ -129,8 +129,6 @@ export const OPTIONS = {
     'The database of the server: a SQLite file, or postgres://USER@HOST/DATABASE. It must exist.',
   ),
   asked: retold(SETTINGS.listen, 'The address of the server: HOST:PORT or unix:/path.'),
-  certificateOfServer: retold(SETTINGS.tlsCert, 'The certificate of a server that speaks TLS, in PEM.'),
-  urlOfService: retold(SETTINGS.publicUrl, 'The URL of the service that the document names.'),
   issuerOfSubject: retold(SETTINGS.jwtIssuer, 'The identity provider that knows --subject, as the server has it.'),
   ...settings('Database:', {
     databaseFile: optionWithDefault('--database <path>', values.database, 'plantstore.db').help('The SQLite file.'),
@@ -138,16 +136,14 @@ export const OPTIONS = {
       'The SQLite file that the server uses. It has no default, because restore replaces or makes it.',
     ),
   }),
-  owner: option('--user <name>', values.newUserName).help(
-    'The user of the new token. The command creates a missing user.',
-  ),
+  owner: option('--user <name>', values.newUserName).help('The user of the new token, whom the command may create.'),
   batch: new Option(
     '--batch',
     'Creates a token for each line on stdin: user [scope [expires] [label]]. The other options hold for lines without a value.',
   ),
   scope: optionWithDefault('--scope <scope>', values.oneOf(SCOPES), 'write').help('What the token may do.'),
   expires: option('--expires <duration>', values.duration('1s')).help(
-    'The token expires after this time, like 90d. By default never.',
+    'When the token expires, like 90d. By default never.',
   ),
   newExpires: option('--expires <duration>', values.duration('1s')).help(
     'The new token expires after this time, like 90d. By default after the lifetime of the old token.',
@@ -168,17 +164,12 @@ export const OPTIONS = {
   tokensOf: option('--user <name>', values.userName).help('Only the tokens of this user.'),
   plantsOf: option('--user <name>', values.userName).help('Only the plants of this user.'),
   userOfLines: option('--user <name>', values.newUserName).help('The user of the lines that name none.'),
-  subject: option('--subject <text>', values.text).help(
-    'The user whom the provider of --jwt-issuer knows by this subject.',
-  ),
-  dir: option('--dir <path>', values.path).help(
-    'A directory for backups. The name of each backup there has the time in it.',
-  ),
+  subject: option('--subject <text>', values.text).help('The user whom --jwt-issuer knows by this subject.'),
+  dir: option('--dir <path>', values.path).help('A directory for backups, whose names have the time in them.'),
   keep: option('--keep <count>', values.count(LIMIT_MAX)).help(
-    'How many of the latest backups to keep in --dir. All by default.',
+    'How many of the latest backups --dir keeps. All by default.',
   ),
-  force: new Option('--force', 'Replaces an existing file.'),
-  forceRestore: new Option('--force', 'Replaces an existing database.'),
+  force: new Option('--force', 'Replaces a file that exists.'),
   onConflict: optionWithDefault('--on-conflict <rule>', values.oneOf(CONFLICT_RULES), 'fail').help(
     'If the user already has a plant with the id of a line. fail: import nothing. skip: keep the plant. replace: replace the plant.',
   ),
@@ -186,10 +177,7 @@ export const OPTIONS = {
   maxLine: optionWithDefault('--max-line <size>', values.size, '385KiB').help(
     'The longest line of the input. Exported lines are never longer than six times the largest body of the server and 1 KiB.',
   ),
-  atomic: new Option(
-    '--atomic',
-    'Imports all lines or none, in one transaction. Creates and deletes of servers wait for it.',
-  ),
+  atomic: new Option('--atomic', 'Imports all lines or none, in one transaction. Writes of servers wait for it.'),
   limit: option('--limit <count>', values.count(LIMIT_MAX)).help('At most this many. All by default.'),
   afterToken: option('--after <id>', values.count(Number.MAX_SAFE_INTEGER, 0)).help('Only tokens with a larger id.'),
   afterUser: option('--after <name>', values.userName).help('Only users after this name in the order of the list.'),
@@ -197,8 +185,7 @@ export const OPTIONS = {
     'How long to ask again until the server is ready: a number with s, m, h or d.',
   ),
   json: new Option('--json', 'Prints JSON for programs: an object, or an array of objects for a list.'),
-  revokeAll: new Option('--yes', 'Confirms that all tokens of --user are revoked for good.'),
-  deleteAll: new Option('--yes', 'Confirms that the user is deleted for good, with all tokens and plants.'),
+  yes: new Option('--yes', 'Confirms what cannot be undone.'),
 } as const
 
 /** The values of the settings. */

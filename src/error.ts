@@ -88,7 +88,7 @@ const FAILURES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
 }
 
-/** Says in words why a file or an address cannot be read, given the system's error or its code. Returns the code if it is not a known one. */
+/** Says in words why a file or an address cannot be read, given the system's error or its code. Returns an unknown code itself. */
 export function readFailure(error: unknown): string {
   const code = codeOf(error) || String(error)
   return FAILURES[code] ?? code

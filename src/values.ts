@@ -6,14 +6,21 @@ import { isPostgresUrl, looksLikeServer, parsePostgresUrl } from './domain/datab
 import { OTHER_NAME_RULE, PROVIDER_USER_PREFIX, USER_NAME, USER_NAME_RULE } from './domain/token.ts'
 import { misused } from './error.ts'
 
-/** The rule that a text breaks, as the end of a sentence with "must be". The message also shows the text. */
-class BrokenRule extends Error {}
-
-const refuse = (rule: string): never => {
-  throw new BrokenRule(rule)
+/**
+ * What is wrong with a text, as the end of a sentence. Commander puts the option or the variable before it, and repeats the text:
+ * after a NUL, which no argument and no variable has, the text cannot be confused with the sentence.
+ */
+export class RefusedText extends InvalidArgumentError {
+  constructor(readonly predicate: string) {
+    super(`\0${predicate}.`)
+  }
 }
 
-/** Returns the value of a text that is not empty, or throws `BrokenRule`. `words` are all texts that it takes, if few. */
+const refuse = (rule: string): never => {
+  throw new RefusedText(`must be ${rule}`)
+}
+
+/** Returns the value of a text that is not empty, or throws `RefusedText`. `words` are all texts that it takes, if few. */
 export type Parser<T> = ((text: string, before?: T) => T) & { readonly words?: readonly string[] }
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
@@ -84,16 +91,12 @@ export const trustedProxy: Parser<TrustedProxy> = (text) => {
   return isNetwork ? { address, prefix } : refuse('networks like 10.0.0.0/8 or fd00::/8, addresses, or unix')
 }
 
-/**
- * The path of a SQLite file, or the URL of a PostgreSQL database. A database in memory would lose what it stores. No message shows
- * another text, which may be a URL with a password.
- */
+/** The path of a SQLite file, or the URL of a PostgreSQL database. A database in memory would lose what it stores. */
 export const database: Parser<string> = (text) => {
+  const url = isPostgresUrl(text) ? parsePostgresUrl(text) : undefined
+  if (typeof url === 'string') refuse(url)
   const isPath = !text.includes('\0') && text !== ':memory:' && !looksLikeServer(text)
-  const rule = isPath ? undefined : 'the path of a file, or postgres://USER@HOST/DATABASE'
-  const broken = isPostgresUrl(text) ? parsePostgresUrl(text) : rule
-  if (typeof broken === 'string') throw new RefusedText(`must be ${broken}`)
-  return text
+  return url !== undefined || isPath ? text : refuse('the path of a file, or postgres://USER@HOST/DATABASE')
 }
 
 /** A text that fulfils a rule. */
@@ -179,22 +182,12 @@ export const optionWithDefault = <Flags extends string, T>(flags: Flags, parser:
   help: (help: string) => option(flags, parser).help(help).default(parser(defaultText), defaultText),
 })
 
-/**
- * What is wrong with a text, as the end of a sentence. Commander puts the option or the variable before it, and repeats the text:
- * after a NUL, which no argument and no variable has, the text cannot be confused with the sentence.
- */
-export class RefusedText extends InvalidArgumentError {
-  constructor(readonly predicate: string) {
-    super(`\0${predicate}.`)
-  }
-}
-
 /** Texts that no message shows: they may have a password or a token, or are too long. */
-const NOT_SHOWN = /@|%40|plst_|^eyJ|pass|pwd|secret|.{61}/i
+const NOT_SHOWN = /@|%40|plst_|^eyJ|pass|pwd|secret|.{61}/is
 
 /**
- * A text of the command line or a variable. Throws `RefusedText` if it was not UTF-8: the runtime reads all other bytes as U+FFFD,
- * so the names of two files would be one.
+ * A text of the command line or a variable. Throws `RefusedText` if it was not UTF-8: the runtime reads all other bytes as
+ * U+FFFD, so the names of two files would be one.
  */
 export function decoded(text: string): string {
   if (!text.includes('\ufffd')) return text
@@ -207,9 +200,9 @@ export function parse<T>(text: string, parser: Parser<T>, before?: T): T {
   try {
     return parser(text, before)
   } catch (error) {
-    if (!(error instanceof BrokenRule)) throw error
-    const found = NOT_SHOWN.test(text) ? '' : `is ${JSON.stringify(text)} but `
-    throw new RefusedText(`${found}must be ${error.message}`)
+    // A database that is refused may be a mistyped URL, with any password.
+    const isShown = error instanceof RefusedText && parser !== (database as unknown) && !NOT_SHOWN.test(text)
+    throw isShown ? new RefusedText(`is ${JSON.stringify(text)} but ${error.predicate}`) : error
   }
 }
 

@@ -69,7 +69,7 @@ export const restoreCommand = (program: Command, io: Io) =>
       failed: 'The database exists and --force is missing.',
       storeUnusable: 'The backup is missing or damaged, or the database is in use.',
     },
-    options: ['forceRestore', 'json', 'restored'],
+    options: ['force', 'json', 'restored'],
   })
     .argument('<file>', 'The backup.')
     .action(async (file, { database, force = false, json }, command) => {

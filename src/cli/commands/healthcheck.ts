@@ -20,7 +20,7 @@ export const healthcheckCommand = (program: Command, io: Io) =>
     does: 'Asks /readyz of the server at --listen whether it is ready.',
     examples: ['healthcheck --wait 10s', 'healthcheck --listen unix:/run/plantstore.sock --json'],
     exits: { done: 'The server is ready.', failed: 'The server is not ready or does not answer.' },
-    options: ['asked', 'certificateOfServer', 'wait', 'json'],
+    options: ['asked', 'tlsCert', 'wait', 'json'],
   }).action(async ({ listen, tlsCert, wait, json }) => {
     const scheme = tlsCert === undefined ? 'http' : 'https'
     const newTarget = () => ({ ...clientTarget(listen), signal: AbortSignal.timeout(HEALTHCHECK_TIMEOUT_MS) })

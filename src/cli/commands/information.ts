@@ -11,7 +11,7 @@ export const openapiCommand = (program: Command, io: Io) =>
   defineCommand(program, 'openapi', {
     does: 'Prints the OpenAPI document.',
     examples: ['openapi', 'openapi --public-url https://plants.example.org'],
-    options: ['urlOfService'],
+    options: ['publicUrl'],
   }).action(async ({ publicUrl }) => {
     const { openApiDocument } = await import('../../http/docs/document.ts')
     await io.print(toJson(await openApiDocument(publicUrl)))

@@ -115,7 +115,7 @@ const revokeCommand = (token: Command, io: Io) =>
     does: 'Revokes a token by its id, by its text on stdin, or all tokens of a user.',
     examples: ['token revoke 2', 'token revoke --user me --yes'],
     exits: { failed: 'The token or the user is unknown.' },
-    options: ['databaseOfServer', ...STORE_OPTIONS, 'tokensOf', 'revokeAll', 'json'],
+    options: ['databaseOfServer', ...STORE_OPTIONS, 'tokensOf', 'yes', 'json'],
   })
     .argument('[id]', 'The id of the token, or - for its text on stdin.')
     .action(async (id, { user, yes, json, ...options }) => {

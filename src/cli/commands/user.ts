@@ -85,7 +85,7 @@ const deleteCommand = (user: Command, io: Io) =>
     does: 'Deletes a user with all tokens and plants.',
     examples: ['user delete me --yes', 'user delete me --yes --json'],
     exits: { failed: 'The user is unknown.' },
-    options: ['databaseOfServer', ...STORE_OPTIONS, ...SUBJECT_OPTIONS, 'deleteAll', 'json'],
+    options: ['databaseOfServer', ...STORE_OPTIONS, ...SUBJECT_OPTIONS, 'yes', 'json'],
   })
     .argument('[name]', 'The name of the user.', parseName)
     .action(async (given, { yes, json, ...options }, command) => {
