@@ -36,7 +36,7 @@ test('bun start installs, makes the database and a first token, and serves', asy
 
 test('bun start installs only what running needs, and says why it fails', async () => {
   using folder = makeFolder()
-  for (const name of ['bun.lock', 'bunfig.toml', 'start.ts']) cpSync(join(ROOT, name), join(folder.path, name))
+  for (const name of ['bun.lock', 'bunfig.toml', 'contrib/start.ts']) cpSync(join(ROOT, name), join(folder.path, name))
   const manifest = await Bun.file(join(ROOT, 'package.json')).json()
   writeFileSync(join(folder.path, 'package.json'), JSON.stringify({ ...manifest, engines: { bun: '0.0.1' } }))
   const { stderr, exitCode } = await runProgram([process.execPath, 'run', 'start'], {

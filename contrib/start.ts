@@ -1,6 +1,6 @@
 // The first part of `bun start`: installs what running needs. It says nothing more than that, unless the installation fails.
 import { existsSync } from 'node:fs'
-import { engines } from './package.json'
+import { engines } from '../package.json'
 
 if (Bun.version !== engines.bun)
   console.error(
