@@ -22,7 +22,7 @@ export const matchesTag = (header: string, etag: string, isWeak: boolean): boole
   (ENTITY_TAGS.test(header) &&
     header.match(ENTITY_TAG)?.some((tag) => tag === etag || (isWeak && tag === `W/${etag}`)) === true)
 
-/** An entity tag (RFC 9110 §8.8.3), and a list of them, which may have empty elements (§5.6.1.2). */
+/** An entity tag (RFC 9110 §8.8.3), and a list with at least one of them, which may also have empty elements (§5.6.1.2). */
 const ENTITY_TAG = /(?:W\/)?"[!#-~\u0080-\u00ff]*"/g
 const ELEMENT = `[ \\t]*(?:${ENTITY_TAG.source}[ \\t]*)?`
-const ENTITY_TAGS = new RegExp(`^${ELEMENT}(?:,${ELEMENT})*$`)
+const ENTITY_TAGS = new RegExp(`^(?=.*")${ELEMENT}(?:,${ELEMENT})*$`)
