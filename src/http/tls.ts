@@ -36,7 +36,8 @@ export function readTls(certPath: string, keyPath: string): Tls {
   const key = readPem(keyPath, '--tls-key')
   const context = { cert, key, secureOptions: SECURE_OPTIONS, ciphers: CIPHERS }
   try {
-    createSecureContext(context)
+    // An empty key would not be looked at.
+    createSecureContext({ ...context, key: key || '\n' })
   } catch (cause) {
     const reason = ENCRYPTED.test(key)
       ? 'the key is encrypted, and a server asks nobody for its password'
