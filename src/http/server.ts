@@ -96,12 +96,12 @@ const CLAIM_RETRY_MS = 5
 /**
  * Listens at an address that followers can join. If another process may listen there, it first listens alone, which fails if one
  * does, and otherwise resets the connections that come meanwhile. Until it shares the address, a lock keeps other starts from
- * doing the same: a socket without a file, named after the port.
+ * doing the same: a socket without a file, named after the port. Without the lock, another start may be about to listen.
  */
 async function claim(address: Address, handle: Handle, options: ListenOptions) {
   if ('socketPath' in address) throw new TypeError('threads cannot share a unix socket')
-  using _lock = await lockPort(address.port)
-  if (!isSurelyFree(address.host, address.port)) {
+  using lock = await lockPort(address.port)
+  if (lock === undefined || !isSurelyFree(address.host, address.port)) {
     const alone = await serve(address, handle, { ...options, sharing: 'none' })
     alone.stop(true)
   }

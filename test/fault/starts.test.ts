@@ -28,9 +28,12 @@ const DESCRIPTORS = 40
 /** The sockets of the system that a server reads before it listens. */
 const TABLE = '/proc/self/net/tcp'
 
+/** Holds the lock of a port, as any program can. */
+const holdLock = (port: number) => Bun.listen({ unix: `\0plantstore:${port}`, socket: { data() {} } })
+
 test('a server waits for another start at its port, but not for ever', async () => {
   const port = freePort()
-  const holder = Bun.listen({ unix: `\0plantstore:${port}`, socket: { data() {} } })
+  const holder = holdLock(port)
   using made = makeDatabase()
   const startMs = performance.now()
 
@@ -45,6 +48,18 @@ testRounds('of two servers that start at the same address at once, exactly one s
   startTwo([]),
 )
 testRounds(
+  'of two servers that start at once at an address whose lock another program holds, exactly one serves',
+  { short: 1, long: 20, needs: [STRACE] },
+  async () => {
+    const port = freePort()
+    const holder = holdLock(port)
+    // Between their look at which sockets listen and their own, each gives the other one time for the same.
+    const slow = ['-P', TABLE, '-e', 'inject=read,pread64:delay_exit=3s']
+    await startTwo(['strace', '-D', '-f', '-qq', '-o', '/dev/null', ...slow], port)
+    holder.stop(true)
+  },
+)
+testRounds(
   'of two servers that start at the same address at once and cannot read which sockets listen, exactly one serves',
   { short: 1, long: 20, needs: [STRACE] },
   async () => {
@@ -55,8 +70,7 @@ testRounds(
   },
 )
 
-async function startTwo(under: readonly string[]): Promise<void> {
-  const port = freePort()
+async function startTwo(under: readonly string[], port = freePort()): Promise<void> {
   using first = makeDatabase()
   using second = makeDatabase()
   const flags = ['serve', '--threads', `${THREADS}`, '--listen', `127.0.0.1:${port}`, '--log-format', 'json']
