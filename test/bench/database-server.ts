@@ -83,10 +83,12 @@ export async function seedDatabase(
 export const countStoredPlants = (url: string): Promise<number> =>
   administer(url, async (sql) => Number((await sql.unsafe('select count(*) from plantstore.plants').values())[0]?.[0]))
 
-/** A statement with the number of its executions. */
+/** A statement with the numbers of its executions, of its plans, which a server may not count, and of the pages that it took. */
 export interface Executed {
   readonly text: string
   readonly calls: number
+  readonly plans: number
+  readonly pages: number
 }
 
 /** Runs `work` and counts the statements of a database meanwhile, the most frequent first. */
@@ -101,12 +103,18 @@ export async function countStatements(
   return administer(url, async (sql): Promise<readonly Executed[]> => {
     const rows = await sql
       .unsafe(
-        `select query, sum(calls) from pg_stat_statements join pg_database on pg_database.oid = dbid
+        `select query, sum(calls), sum(plans), sum(shared_blks_hit + shared_blks_read)
+         from pg_stat_statements join pg_database on pg_database.oid = dbid
          where datname = $1 group by query order by 2 desc`,
         [name],
       )
       .values()
-    return [...rows].map(([text, calls]) => ({ text: String(text).replace(/\s+/g, ' '), calls: Number(calls) }))
+    return [...rows].map(([text, calls, plans, pages]) => ({
+      text: String(text).replace(/\s+/g, ' '),
+      calls: Number(calls),
+      plans: Number(plans),
+      pages: Number(pages),
+    }))
   })
 }
 

@@ -29,6 +29,11 @@ class Column {
 /** Lists of values as parameters. A missing value is null. */
 export const columns = (type: Column['type'], ...lists: readonly Column['values'][]): Column[] =>
   lists.map((values) => new Column(type, values))
+/**
+ * An array parameter in the text of a statement. The planner does not see its length and takes it for 10, so PostgreSQL keeps the
+ * plan. If it saw the length, a plan for this length would always look cheaper, and it would plan each statement anew.
+ */
+export const arrayParameter = (number: number, type: Column['type']): string => `(select $${number}::${type}[])`
 export type Parameter = string | number | bigint | boolean | Uint8Array | Column | null
 
 /** Runs one statement. A row has its values by the names of the columns. Rejects with the driver's error or `AnswerTimeout`. */

@@ -12,13 +12,15 @@ import { selectPart } from './tables.ts'
 const SELECT_ONE = `select ${FIELD_COLUMNS} from plantstore.plants where user_id = $1 and id = $2`
 const IN_RANGE = 'user_id = $1 and id >= $2 order by id limit $3'
 const NAMES = `id, ${FIELD_COLUMNS}`
-const SELECT = `select ${NAMES} from plantstore.plants where ${IN_RANGE}`
+/** Up to this many plants the simpler statement reads a list. It is faster, and so many plants fit in memory. */
+const SHORT_LIST_PLANTS = 32
+/** The planner takes any limit for a tenth of the rows. The inner one keeps this small, so that PostgreSQL keeps the plan. */
+const SELECT = `select ${NAMES} from (select ${NAMES} from plantstore.plants where user_id = $1 and id >= $2
+  order by id limit ${SHORT_LIST_PLANTS + 1}) as first order by id limit $3`
 /** A UTF-16 code unit takes at most 3 bytes of UTF-8: a page ends before it has more bytes. */
 const PAGE_TEXT_BYTES = 3 * PAGE_TEXT_LENGTH
 /** The same up to the plant behind so much text, which tells that the page is not the last one. */
 const SELECT_PAGE = selectPart('plants', 'id', IN_RANGE, PAGE_TEXT_BYTES, { names: NAMES, rowsAfter: 1 })
-/** Up to this many plants the simpler statement reads a list. It is faster, and so many plants fit in memory. */
-const SHORT_LIST_PLANTS = 32
 
 /** Plants in PostgreSQL. */
 export function plants({ read, writePlant }: Connections) {

@@ -1,6 +1,6 @@
 import type { UserId } from '../../../domain/token.ts'
 import { mayMake } from '../../preconditions.ts'
-import { columns, type Query } from '../driver.ts'
+import { arrayParameter, columns, type Query } from '../driver.ts'
 import { keyOf, type PlantWrite } from './statements.ts'
 
 /**
@@ -38,7 +38,8 @@ export async function findOverQuota(
 }
 
 /** In one order, so that two servers do not wait for each other. */
-const LOCK_USERS = 'select id from plantstore.users where id = any($1::int8[]) order by id for update'
+const LOCK_USERS = `
+  select id from plantstore.users where id = any(${arrayParameter(1, 'int8')}::int8[]) order by id for update`
 
 /** Citus refuses one statement that counts the plants of several users up to a limit. */
 const COUNT_PLANTS = `
@@ -46,4 +47,5 @@ const COUNT_PLANTS = `
 
 const SELECT_STORED = `
   select plants.user_id as "user", plants.id from plantstore.plants
-  join unnest($1::int8[], $2::int8[]) as wanted (user_id, id) on wanted.user_id = plants.user_id and wanted.id = plants.id`
+  join unnest(${arrayParameter(1, 'int8')}, ${arrayParameter(2, 'int8')}) with ordinality as wanted (user_id, id, number)
+  on wanted.user_id = plants.user_id and wanted.id = plants.id and number between 1 and ${GROUP_MAX_WRITES}`

@@ -5,7 +5,7 @@ import { GROUP_MAX_WRITES, type WriteResults } from '../../../engine/group-queue
 import type { ErrorKind } from '../../../error.ts'
 import { type Expected, mayMake } from '../../preconditions.ts'
 import { PLANT_COLUMNS } from '../../tables.ts'
-import { columns, type Parameter } from '../driver.ts'
+import { arrayParameter, columns, type Parameter } from '../driver.ts'
 
 /**
  * The kinds of writes, and why one is refused whose user exists. A put that finds what it expects is refused if another process
@@ -37,6 +37,8 @@ export interface LedgerEntry {
 const EXPECTED = PLANT_FIELDS.map((field) => `expected_${field}`)
 /** What a statement gets of each plant besides its key. `found` is what it has to find: `same` for exactly those values. */
 const COLUMNS = ['found', ...PLANT_FIELDS, ...EXPECTED]
+/** The parameters with the users, the ids and these columns. */
+const ARRAYS = ['user_id', 'id', ...COLUMNS].map((_, index) => arrayParameter(index + 3, index < 2 ? 'int8' : 'text'))
 
 /** Added to the number of a create or put that a quota refuses, and to that of a put that has replaced a plant. */
 const OVER_QUOTA = GROUP_MAX_WRITES
@@ -49,7 +51,7 @@ const REPLACED = 2 * GROUP_MAX_WRITES
 const groupStatement = (writes: string): string => `with gate as (
     select id from plantstore.writers where id = $1 and groups = $2 and not is_closed for update
   ), wanted as (
-    select * from unnest($3::int8[], $4::int8[], ${COLUMNS.map((_, index) => `$${index + 5}::text[]`).join(', ')})
+    select * from unnest(${ARRAYS.join(', ')})
       with ordinality as wanted (user_id, id, ${COLUMNS.join(', ')}, number)
   ), ${writes}
   update plantstore.writers set groups = groups + 1, refused = array(
@@ -62,7 +64,11 @@ const groupStatement = (writes: string): string => `with gate as (
   where id = $1 and exists (select 1 from gate) returning refused`
 
 const IS_SAME = PLANT_FIELDS.map((field, index) => `plants.${field} is not distinct from wanted.${EXPECTED[index]}`)
-const IS_FOUND = `plants.user_id = wanted.user_id and plants.id = wanted.id
+/**
+ * The range holds for every write. The planner takes a range for selective, and expects one row. So it reads plants by their key
+ * even if it plans while the table is small, and a plan that is kept stays right while the table grows.
+ */
+const IS_FOUND = `plants.user_id = wanted.user_id and plants.id = wanted.id and number between 1 and ${GROUP_MAX_WRITES}
       and wanted.found <> 'none' and (wanted.found <> 'same' or (${IS_SAME.join(' and ')}))`
 
 /** Every process inserts in the same order, so that two of them do not wait for each other. */
@@ -78,7 +84,7 @@ const insertFrom = (source: string): string => `
  * After this lock, no other such statement writes plants of these users. On Citus it also comes before the locks of shards.
  */
 const READY = `locked as (
-    select id from plantstore.users where id = any($3::int8[]) order by id for no key update
+    select id from plantstore.users where id = any(${ARRAYS[0]}::int8[]) order by id for no key update
   ), ready as (
     select gate.id from gate cross join (select count(*) from locked) as locks
   )`
