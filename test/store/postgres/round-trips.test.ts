@@ -120,6 +120,15 @@ describe.skipIf(lacks(OWN_POSTGRES))('a service on PostgreSQL', () => {
     expect([calls(COUNT), calls(LOCK_USERS)]).toEqual([groups, groups])
   })
 
+  test('counts no plants for a put that replaces one', async () => {
+    await using service = await startCounted({ quotaPlants: 1_000_000 })
+    await service.create()
+
+    const { calls } = await service.count(() => service.put(lastId))
+
+    expect([calls(COUNT), calls(LOCK_USERS), calls(CREATE)]).toEqual([0, 1, 1])
+  })
+
   test.each([[{}], [{ quotaPlants: 1_000_000 }]])(
     'keeps the plans of all requests on a large table: %j',
     async (options) => {

@@ -1,4 +1,5 @@
 import type { UserId } from '../../../domain/token.ts'
+import { GROUP_MAX_WRITES } from '../../../engine/group-queue.ts'
 import { mayMake } from '../../preconditions.ts'
 import { arrayParameter, columns, type Query } from '../driver.ts'
 import { keyOf, type PlantWrite } from './statements.ts'
@@ -6,8 +7,8 @@ import { keyOf, type PlantWrite } from './statements.ts'
 /**
  * Finds the creates and puts for which their users have no room within a quota. A plant that exists needs no room.
  *
- * The transaction locks the users and counts their plants. The lock waits for inserts of other servers, which have locked the
- * user for their foreign key, and keeps back later ones. So the quota is exact, however many servers create.
+ * The transaction locks the users, and counts the plants of those who get new ones. The lock waits for inserts of other servers,
+ * which have locked the user for their foreign key, and keeps back later ones. So the quota is exact, however many servers create.
  */
 export async function findOverQuota(
   query: Query,
@@ -16,16 +17,19 @@ export async function findOverQuota(
 ): Promise<ReadonlySet<PlantWrite>> {
   const makes = plants.filter(({ expected }) => mayMake(expected))
   const users = makes.map(({ user }) => user)
-  // A user who does not exist is not locked, and is refused by the write itself, unless the quota is 0.
+  // A user who does not exist is not locked, and has no limit here but a quota of 0, because the create refuses this user itself.
   const locked = await query<{ readonly id: bigint }>(LOCK_USERS, columns('int8', [...new Set(users)]))
-  const counts = locked.map(async ({ id }): Promise<[UserId, number]> => {
-    const [stored] = await query<{ readonly plants: bigint }>(COUNT_PLANTS, [id, quotaPlants])
-    return [Number(id), quotaPlants - Number(stored?.plants)]
-  })
-  const rooms = new Map(await Promise.all(counts))
   const ids = makes.map(({ id }) => id)
   const rows = await query<Record<'user' | 'id', bigint>>(SELECT_STORED, columns('int8', users, ids))
   const stored = new Set(rows.map(keyOf))
+  // A put that replaces a plant needs no room, and a million plants take 90 ms to count.
+  const growing = new Set(makes.filter((plant) => !stored.has(keyOf(plant))).map(({ user }) => user))
+  const counted = locked.map(({ id }) => Number(id)).filter((id) => growing.has(id))
+  const counts = counted.map(async (user): Promise<[UserId, number]> => {
+    const [stored] = await query<{ readonly plants: bigint }>(COUNT_PLANTS, [user, quotaPlants])
+    return [user, quotaPlants - Number(stored?.plants)]
+  })
+  const rooms = new Map(await Promise.all(counts))
   const overQuota = makes.filter((plant) => {
     const [key, room] = [keyOf(plant), rooms.get(plant.user) ?? (quotaPlants === 0 ? 0 : Number.POSITIVE_INFINITY)]
     if (stored.has(key)) return false
