@@ -7,7 +7,7 @@ import { COMMAND, COMPILED, EXECUTABLE, runPlantstore } from '../support/executa
 import { makeFolder } from '../support/folder.ts'
 import { withoutProgress } from '../support/progress.ts'
 import { program, type Requirement } from '../support/requirement.ts'
-import { MAY_CHANGE_USER } from '../support/restricted.ts'
+import { MAY_CHANGE_USER, nobodyMayRun } from '../support/restricted.ts'
 import { STRACE } from '../support/strace.ts'
 import { filled, lineOfDifference, testTranscripts } from '../support/transcript.ts'
 
@@ -15,6 +15,7 @@ import { filled, lineOfDifference, testTranscripts } from '../support/transcript
 const NEEDS: readonly (readonly [word: RegExp, requirement: Requirement])[] = [
   [/\b(?:ask|request|logged|metrics|curl)\b/, program('curl')],
   [/\bsetpriv\b/, MAY_CHANGE_USER],
+  [/--reuid=/, nobodyMayRun(...COMMAND)],
   [/\bstrace\b/, STRACE],
   [/\b(?:unshare|installed)\b/, MOUNTS],
   [/\binstalled\b/, COMPILED],

@@ -2,24 +2,22 @@ import { randomInt } from 'node:crypto'
 import { chownSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Requirement } from './requirement.ts'
+import { AS_NOBODY, NOBODY, nobodyMayRun } from './restricted.ts'
 
 /** The folder in which Debian installs the programs of each version. */
 const VERSIONS = '/usr/lib/postgresql'
-/** A PostgreSQL server refuses to run as root. */
-const NOBODY = 65534
 
 /** The folder with `initdb`, `pg_ctl` and `postgres`, if they are installed. PLANTSTORE_TEST_POSTGRES_BIN names another one. */
 export const POSTGRES_PROGRAMS = findPrograms()
 
 /** The programs with which a test starts a PostgreSQL server of its own. */
-export const OWN_POSTGRES: Requirement = {
-  missing: 'the programs of postgresql are missing',
-  isMet: () => POSTGRES_PROGRAMS !== undefined,
-}
+export const OWN_POSTGRES: Requirement =
+  POSTGRES_PROGRAMS === undefined
+    ? { missing: 'the programs of postgresql are missing', isMet: () => false }
+    : nobodyMayRun(join(POSTGRES_PROGRAMS, 'postgres'))
 
-/** Runs a command as the user of the server, who is not root. */
-export const AS_SERVER: readonly string[] =
-  process.getuid?.() === 0 ? ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'] : []
+/** Runs a command as the user of the server. A PostgreSQL server refuses to run as root. */
+export const AS_SERVER = AS_NOBODY
 
 /** Gives a file or folder to the user of the server. */
 export function ownedByServer(path: string): void {
