@@ -1,7 +1,9 @@
 import { expect, test } from 'bun:test'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { applyMutation, mutationsOf } from './mutate/mutations.ts'
+import { makeFolder } from './support/folder.ts'
 import { runProgram } from './support/program.ts'
+import { copyProject } from './support/project-copy.ts'
 
 const SOURCE = `const LIMIT: 5 = 5
 async function close(count: number) {
@@ -40,4 +42,16 @@ test('bun run mutate says what a command finds of each change', async () => {
     /^without a change: .+\n(?:domain\/[\w-]+\.ts:\d+ .+\n {2}exit code 1, .+\n){2}domain: 2 of 2\nfound 2 of 2\n$/
 
   expect(answer).toEqual({ stdout: expect.stringMatching(report), stderr: '', exitCode: 0 })
+})
+
+test.each([
+  ['tests-of', 'src/main.ts', 'There is no map of the tests yet: run bun run check:long map.'],
+  ['tests-of', 'src/main', 'src/main is no file of src.'],
+  ['mutate', '--count=1', 'There is no map of the tests yet: run bun run check:long map.'],
+])('%s %s says in a line without a map: %s', async (name, arg, sentence) => {
+  using folder = makeFolder()
+  copyProject(folder.path, (file) => /^(?:src|test\/(?:calls|mutate|support))\//.test(file))
+  const program = [process.execPath, join(folder.path, `test/mutate/${name}.ts`), arg]
+
+  expect(await runProgram(program, { cwd: folder.path })).toEqual({ stdout: '', stderr: `${sentence}\n`, exitCode: 1 })
 })

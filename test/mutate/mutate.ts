@@ -16,7 +16,7 @@ import { makeFolder } from '../support/folder.ts'
 import { copyProject, git, makeRepository, PROJECT } from '../support/project-copy.ts'
 import { randomNumbers } from '../support/random.ts'
 import { applyMutation, type Mutation, mutationsOf } from './mutations.ts'
-import { checkedTests, hashOfSource, readTestMap, testsOf } from './test-map.ts'
+import { checkedTests, hashOfSource, readTestMap, refuse, type TestMap, testsOf } from './test-map.ts'
 
 /** A change may make a test wait for ever: a run that takes so much longer than the one without a change has found it. */
 const SLOWER_MAX = 3
@@ -38,6 +38,8 @@ interface Finder {
   readonly isOfExecutable?: boolean
 }
 
+const map = positionals.length > 0 ? undefined : readTestMap()
+if (map !== undefined && map.source !== hashOfSource()) refuse('src has changed since: run bun run check:long map.')
 using made = makeFolder()
 const copy = join(made.path, 'copy')
 const log = join(made.path, 'log')
@@ -48,7 +50,7 @@ if (testsCommit !== undefined)
   Bun.spawnSync(['tar', '-x'], { cwd: copy, stdin: git(PROJECT, 'archive', testsCommit, 'test') })
 makeRepository(copy)
 
-const findersOf = positionals.length > 0 ? await commandOnly() : testsByMap()
+const findersOf = map === undefined ? await commandOnly() : testsBy(map)
 const areas = new Map<string, { found: number; all: number }>()
 for (const [file, mutation] of choose(Number(values.count), placesIn(values.only.split(',')))) {
   const startMs = performance.now()
@@ -72,10 +74,8 @@ async function commandOnly() {
   return () => [finder]
 }
 
-/** Reads which tests run a place. */
-function testsByMap() {
-  const map = readTestMap()
-  if (map.source !== hashOfSource()) throw new Error('src has changed since: run bun run check:long map')
+/** The tests that run a place. */
+function testsBy(map: TestMap) {
   const executable = new Set(checkedTests().flatMap(({ file, isOfExecutable }) => (isOfExecutable ? [file] : [])))
   return (file: string, at: number): readonly Finder[] => {
     const tests = testsOf(map, file, at).map((test) => ({

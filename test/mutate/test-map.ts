@@ -48,10 +48,16 @@ export const hashOfSource = (): string => {
   return hash.digest('hex')
 }
 
-/** Reads the map. Throws if it was never collected. */
+/** Reads the map. Ends the process if it was never collected. */
 export function readTestMap(): TestMap {
-  if (!existsSync(MAP_PATH)) throw new Error('there is no map of the tests yet: run bun run check:long map')
+  if (!existsSync(MAP_PATH)) refuse('There is no map of the tests yet: run bun run check:long map.')
   return JSON.parse(readFileSync(MAP_PATH, 'utf8'))
+}
+
+/** Ends this process with a sentence for the one who started it. */
+export function refuse(sentence: string): never {
+  console.error(sentence)
+  process.exit(1)
 }
 
 /**
