@@ -186,7 +186,7 @@ describe('the house', () => {
     ['main.ts and a macro alone know the process', /\bprocess\./, ['main.ts', 'http/page/bundle.ts']],
     ['engine and store alone know a database', /bun:sqlite|bun:sql\b|Bun\.SQL/, ['engine/', 'store/']],
     ['driver.ts alone opens a database', /new Database\(/, ['engine/sqlite/driver.ts']],
-    ['http/answers.ts alone knows what status a refusal has', /status: (?:4|5)\d\d/, []],
+    ['http/answers.ts alone knows what status a refusal has', /status: (?:4|5)\d\d/, ['http/answers.ts']],
     [
       'nothing but backups, open files and names of a file is found by reading folders',
       /\breaddir|\bGlob\b|scandir/,

@@ -36,6 +36,10 @@ export function respond(
   return response
 }
 
+/** Ends a connection without an answer, because a body has not ended. The log and the metrics have 408 (RFC 9110 §15.5.9). */
+// With an error as its argument, the runtime would print it.
+export const endUnanswered = () => new Response(new ReadableStream({ pull: (it) => it.error() }), { status: 408 })
+
 /** The bytes of the body of an answer: 0 if it has none, or is a stream. */
 export const bodyBytesOf = (response: SizedResponse): number => response[BODY_BYTES] ?? 0
 

@@ -3,20 +3,20 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { parseJson, toNewPlant } from '../domain/new-plant.ts'
 import type { NewPlant } from '../domain/plant.ts'
 import { AppError } from '../error.ts'
-import { JSON_TYPE } from './answers.ts'
+import { endUnanswered, JSON_TYPE } from './answers.ts'
 import { HTTP_DEADLINES } from './options.ts'
 
 /**
  * Reads the plant that a request carries, from at most `maxBodyBytes`. The body may lack an `id` that the path has. Rejects
  * with the first that applies of `content_type_unsupported`, `content_encoding_unsupported`, `body_too_large`, `body_not_json`
- * and `plant_invalid`. The headers decide before the body is read.
+ * and `plant_invalid`. The headers decide before the body is read. Resolves to `undefined` if the connection ends before the body.
  */
 export async function readNewPlant(
   request: Request,
   headers: Readonly<Record<string, string | undefined>>,
   maxBodyBytes: number,
   pathId?: bigint,
-): Promise<NewPlant> {
+): Promise<NewPlant | undefined> {
   const { 'content-type': type = '', 'content-encoding': encoding, 'content-length': length } = headers
   if (type !== JSON_TYPE && !JSON_IN_UTF8.test(type)) throw new AppError('content_type_unsupported')
   if (encoding && encoding.toLowerCase() !== 'identity') throw new AppError('content_encoding_unsupported')
@@ -27,9 +27,9 @@ export async function readNewPlant(
   try {
     // `bytes` has no bound, but the runtime cuts a body at its declared length. It costs a quarter of reading chunks.
     body = await (declaredBytes <= maxBodyBytes ? request.bytes() : readChunks(request, maxBodyBytes))
-  } catch (cause) {
-    // The client closed the connection in the middle of the body.
-    throw cause instanceof AppError ? cause : new AppError('body_not_json', { cause })
+  } catch (error) {
+    if (error instanceof AppError) throw error
+    return undefined
   }
   const value = parseJson(body)
   if (pathId === undefined || typeof value !== 'object' || value === null || Array.isArray(value))
@@ -73,36 +73,48 @@ const tooLarge = (maxBodyBytes: number) =>
 export const announcesBody = ({ headers }: Request): boolean =>
   (headers.get('content-length') ?? '0') !== '0' || headers.has('transfer-encoding')
 
+/** What a promise resolves to; `undefined` if it does not within `maxMs`. */
+export function withinTime<T>(promise: Promise<T>, maxMs: number): Promise<T | undefined> {
+  const { promise: late, resolve } = Promise.withResolvers<undefined>()
+  const timer = setTimeout(resolve, maxMs)
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
+}
+
 /**
  * Discards a body as it arrives, and resolves to the answer once the body has ended. A proxy that gets the answer earlier may
- * stop sending the body, and use the connection for another request. If the server stops waiting, the answer ends the
- * connection. A body that takes longer than `maxMs` ends the connection without an answer.
+ * stop sending the body, and use the connection for another request. If the server stops waiting, or the body has chunks, the
+ * answer ends the connection. A body that takes longer than `maxMs` ends the connection without an answer.
  */
 export function answerBehindBody(
-  { body }: Request,
+  { body, headers }: Request,
   response: Response,
   maxMs: number,
   { signal: draining }: Pick<AbortController, 'signal'>,
   { stallMs, hiddenBodyMs } = HTTP_DEADLINES,
 ) {
   const { promise, resolve } = Promise.withResolvers<Response>()
-  const stopWaiting = () => {
+  const endConnection = () => {
     response.headers.set('connection', 'close')
     resolve(response)
   }
-  const stall = setTimeout(stopWaiting, body === null ? hiddenBodyMs : stallMs)
-  // With an error as its argument, the runtime would print it.
-  const limit = setTimeout(() => resolve(new Response(new ReadableStream({ pull: (it) => it.error() }))), maxMs)
+  // Each answer in a turn of its own. The runtime ends the connection of such an answer within the call, and that runs the next
+  // answer inside of it: some 2300 at once would exceed the stack.
+  const endSoon = () => void nextTurn().then(endConnection)
+  const stall = setTimeout(endConnection, body === null ? hiddenBodyMs : stallMs)
+  const limit = setTimeout(() => resolve(endUnanswered()), maxMs)
   const discard = async (parts: ReadableStream<Uint8Array>) => {
     for await (const _ of parts) stall.refresh()
-    resolve(response)
+    // If the bytes behind the last chunk are malformed, the runtime answers 400 itself. As in `readChunks`, it does so before the
+    // next turn if they have come, and not at all once the connection has ended.
+    if (headers.has('transfer-encoding')) endSoon()
+    else resolve(response)
   }
-  draining.addEventListener('abort', stopWaiting)
-  if (draining.aborted) stopWaiting()
-  if (body !== null) discard(body).catch(stopWaiting)
+  draining.addEventListener('abort', endSoon)
+  if (draining.aborted) endSoon()
+  if (body !== null) discard(body).catch(() => resolve(endUnanswered()))
   return promise.finally(() => {
     clearTimeout(stall)
     clearTimeout(limit)
-    draining.removeEventListener('abort', stopWaiting)
+    draining.removeEventListener('abort', endSoon)
   })
 }

@@ -24,10 +24,10 @@ export function observe(answer: Answer, services: Services): Handle {
   const isRecording = accessLog || statistics !== undefined
   const addressOf = accessLog && logAddresses ? clientAddressFinder(services.trustedProxy) : undefined
 
-  const finish = (context: RequestContext, response: Response): Response => {
+  const finish = (context: RequestContext, response: Response, readyMs = isRecording ? monotonicMs() : 0): Response => {
     setCommonHeaders(response, context, services)
     if (!isRecording) return response
-    const durationMs = monotonicMs() - context.startedMs
+    const durationMs = readyMs - context.startedMs
     // The runtime drops the body of an answer to HEAD, and sends its length.
     const bodyBytes = context.request.method === 'HEAD' ? 0 : bodyBytesOf(response)
     statistics?.answer(context, response.status, durationMs, bodyBytes)
@@ -36,10 +36,12 @@ export function observe(answer: Answer, services: Services): Handle {
     return response
   }
   const finishLater = async (context: RequestContext, answered: Response | Promise<Response>, hasBody: boolean) => {
-    const response = finish(context, await Promise.resolve(answered).catch((error) => answerError(error, context, log)))
+    const response = await Promise.resolve(answered).catch((error) => answerError(error, context, log))
     // An operation reads a body to its end, unless it is too large.
-    if (!hasBody || (context.request.bodyUsed && response.status !== 413)) return response
-    return answerBehindBody(context.request, response, idleTimeout, draining, deadlines)
+    if (!hasBody || (context.request.bodyUsed && response.status !== 413)) return finish(context, response)
+    // However slowly the client sends the rest, the duration ends here.
+    const readyMs = monotonicMs()
+    return finish(context, await answerBehindBody(context.request, response, idleTimeout, draining, deadlines), readyMs)
   }
 
   return (request: RequestWithContext, connection) => {

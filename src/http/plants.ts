@@ -5,9 +5,9 @@ import { FIELDS_IN_WORDS, ListedPlant, NewPlant, Plant, plantJson, toPlant } fro
 import { OTHERS_SEEN_WITHIN_MS } from '../domain/store.ts'
 import type { Caller, UserId } from '../domain/token.ts'
 import { AppError, kindOf } from '../error.ts'
-import { answerTagged, CREATED, ErrorBody, respond, SUCCESS } from './answers.ts'
+import { answerTagged, CREATED, ErrorBody, endUnanswered, respond, SUCCESS } from './answers.ts'
 import { authentication, requireWrite } from './authentication.ts'
-import { readNewPlant } from './body.ts'
+import { readNewPlant, withinTime } from './body.ts'
 import { operation } from './docs/operation.ts'
 import { conditionOf } from './etag.ts'
 import { LIST_PLANTS } from './lists/list-cache.ts'
@@ -18,7 +18,7 @@ import type { RequestContext } from './request-context.ts'
 
 /** The plants of the calling user. Each route checks in order: token, scope, path and query, body. Then it asks the store. */
 export const plants = (services: Services) => {
-  const { store, tokens, maxBody: maxBodyBytes, monotonicMs } = services
+  const { store, tokens, maxBody: maxBodyBytes, idleTimeout, monotonicMs } = services
   const list = listPlants(services)
 
   /** Creates the plant of a request, or puts it if the path has its id. */
@@ -27,7 +27,10 @@ export const plants = (services: Services) => {
     if (id !== undefined && 'content-range' in headers) throw new AppError('content_range_unsupported')
     const acceptedMs = monotonicMs()
     // Elysia would read the body before the token is known, round large ids, and accept what is not JSON.
-    const plant = await readNewPlant(request, headers, maxBodyBytes, id)
+    const reading = readNewPlant(request, headers, maxBodyBytes, id)
+    // At a port the runtime ends the connection in time, and at a unix socket it gives all of them `SLOW_READER_S`.
+    const plant = await (context.connection?.port === undefined ? withinTime(reading, idleTimeout) : reading)
+    if (plant === undefined) return endUnanswered()
     context.plantId = plant.id
     // A command that ends a token waits for so long afterwards. So only a slower body can arrive after that end.
     const isSlow = monotonicMs() - acceptedMs >= OTHERS_SEEN_WITHIN_MS

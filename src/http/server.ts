@@ -7,9 +7,9 @@ import type { Tls } from './tls.ts'
 
 /**
  * The server that requests come to. `timeout` sets how long nothing may happen on the connection of a request, until the next
- * request comes on it. `requestIP` is `null` for a unix socket, and once the client has gone.
+ * request comes on it, but not at a unix socket, which has no `port`. `requestIP` is `null` there, and once the client has gone.
  */
-export type Connection = Pick<Bun.Server<undefined>, 'timeout' | 'requestIP'>
+export type Connection = Pick<Bun.Server<undefined>, 'timeout' | 'requestIP' | 'port'>
 
 /** How long a client may take for a part of a long answer, in seconds: the most that the runtime counts. */
 export const SLOW_READER_S = 255
@@ -30,7 +30,7 @@ export interface ListenOptions {
   /**
    * The runtime closes a connection on which nothing moves for so long: while the client sends a body, while the server prepares
    * an answer, while the client reads (a long answer has `SLOW_READER_S`), and between requests. Its timer has whole seconds
-   * up to 255, and steps of four, so it may be four seconds late.
+   * up to 255, and steps of four, so it may be four seconds late. At a unix socket it has `SLOW_READER_S` for all of these.
    */
   readonly idleTimeoutMs: number
   /** The flag that names the address. Messages tell the operator to change it. */
@@ -131,7 +131,7 @@ async function serve(address: Address, handle: Handle, { idleTimeoutMs, tls, sha
     ...(tls !== undefined && { tls: tls.context }),
     fetch: handle,
     development: false,
-    idleTimeout: idleTimeoutMs / 1000,
+    idleTimeout: 'socketPath' in address ? SLOW_READER_S : idleTimeoutMs / 1000,
     // `readNewPlant` refuses large bodies while they arrive. The runtime would replace that answer by an empty one.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
   }

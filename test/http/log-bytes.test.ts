@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { RequestStatistics } from '../../src/http/statistics.ts'
+import { formatRequest } from '../support/paced-requests.ts'
 import { openConnection } from '../support/raw-connection.ts'
 import { until } from '../support/until.ts'
 import { startWithCases } from './support/cases.ts'
@@ -77,6 +78,29 @@ describe.each(OVER_TCP)('the statistics of requests, $name', (transport) => {
     expect(statistics.inFlight).toBe(1)
     later.resolve()
     await connection.until(connection.isClosed)
+  })
+})
+
+describe.each(OVER_TCP)('a body that no operation takes, $name', (transport) => {
+  test('keeps its request in flight and without a line until it ends, but the duration ends before it', async () => {
+    const statistics = new RequestStatistics()
+    let ms = 0
+    await using service = await startService(transport, { app: { statistics, monotonicMs: () => ms } })
+    using connection = await service.connect()
+    const request = formatRequest('POST', '/plants', 'unknown', { id: 1, name: 'Fern' })
+    await connection.send(request.slice(0, -1))
+    await until('the request is in flight', () => statistics.inFlight === 1)
+    // This one comes later, so the other answer is ready when it is answered.
+    await service.list()
+    ms = 5000
+    const before = [service.logLines().map(({ operation }) => operation), statistics.inFlight, statistics.operations]
+    expect(before).toEqual([['listPlants'], 1, { listPlants: expect.anything() }])
+
+    expect((await connection.request(request.slice(-1))).status).toBe(401)
+
+    const { status, durationMs } = service.logLines()[1] ?? {}
+    const { statuses, durationsS } = statistics.operations.createPlant ?? {}
+    expect([status, durationMs, statuses, durationsS?.sum, statistics.inFlight]).toEqual([401, 0, { 401: 1 }, 0, 0])
   })
 })
 

@@ -9,7 +9,8 @@ import { createTokenIn } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
 import { runIn, runWell } from './run.ts'
 
-const HOST = 'plants.example.org'
+/** The name in the certificates of all proxies. */
+export const HOST = 'plants.example.org'
 /** The address of the client. The proxy has another one. */
 export const CLIENT = '127.0.0.2'
 
@@ -126,6 +127,8 @@ export async function startBehind({ file, around: [before, after], command, ...p
   return {
     folder,
     token,
+    port,
+    ca: both[0] ?? '',
     servers,
     origin,
     curl,

@@ -4,6 +4,7 @@ import { OPENSSL } from '../support/certificates.ts'
 import { lacks, program } from '../support/requirement.ts'
 import { until } from '../support/until.ts'
 import { CLIENT, PROXIES, startBehind } from './behind-proxy.ts'
+import { CUTS, sendByHttp1, sendByHttp2 } from './trailers.ts'
 
 const FORGED = '203.0.113.9'
 /** Longer than the buffers of proxies and the windows of HTTP/2. nginx itself refuses more than 2 MiB, as its example says. */
@@ -15,6 +16,8 @@ const CLIENTS = 4
 /** Requests of a client, one behind another. A proxy sends the later ones on connections that it shares. */
 const REQUESTS = 5
 const CREATED = '2 201'
+/** Requests that a client sends while others send trailers. */
+const MANY_REQUESTS = 300
 /** Requests that a client of the restarts sends without a pause, and how many at once, on one connection. */
 const BURST = 40
 const AT_ONCE = 4
@@ -69,6 +72,27 @@ describe.concurrent.each(PROXIES)('the example of $name in $file', (proxy) => {
         answers.push(...(await Promise.all(several(list))))
         expect(new Set(answers)).toEqual(new Set(['2 401\n', '2 200\n'.repeat(REQUESTS)]))
       }
+      expect(behind.stderr()).not.toMatch(/(?:from|live) upstream/)
+    },
+  )
+
+  test.skipIf(lacks(OPENSSL, program(proxy.name)))(
+    'answers all clients while others send trailers behind a chunked body, cut anywhere, by HTTP/1.1 and 2',
+    async () => {
+      await using behind = await startBehind(proxy)
+      const authorization = ['--header', `Authorization: Bearer ${behind.token}`]
+      const path = `/garden/plants?client=[1-${MANY_REQUESTS}]`
+      const listing = Array.from({ length: CLIENTS }, () => behind.curl(path, ...HTTP2, STATUS, ...authorization))
+      const told: (number | undefined)[] = []
+      const send = async () => {
+        for (let cut = 0; cut < CUTS; cut++) told.push(await sendByHttp1(behind, cut), await sendByHttp2(behind))
+      }
+      await Promise.all(Array.from({ length: CLIENTS }, send))
+
+      const answers = (await Promise.all(listing)).join('').trimEnd().split('\n')
+      expect(new Set(answers)).toEqual(new Set(['2 200']))
+      expect(told.filter((status) => status !== undefined && status !== 400 && status !== 401)).toEqual([])
+      expect(told.filter(Boolean).length).toBeGreaterThanOrEqual(CLIENTS * CUTS)
       expect(behind.stderr()).not.toMatch(/(?:from|live) upstream/)
     },
   )

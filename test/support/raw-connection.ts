@@ -1,13 +1,15 @@
 interface ConnectOptions {
   /** The certificate to trust. Without one the connection is in clear. */
   readonly ca?: string | undefined
+  /** The name in that certificate. */
+  readonly serverName?: string
 }
 
 /** A connection to this machine on which a test sends bytes as they are. */
 export type Connection = Awaited<ReturnType<typeof openConnection>>
 
 /** Connects to a port of this machine, or to the path of a unix socket. Rejects if nobody listens. */
-export async function openConnection(at: number | string, { ca }: ConnectOptions = {}) {
+export async function openConnection(at: number | string, { ca, serverName = '' }: ConnectOptions = {}) {
   let text = ''
   let isClosed = false
   let changed = Promise.withResolvers<void>()
@@ -18,7 +20,7 @@ export async function openConnection(at: number | string, { ca }: ConnectOptions
     changed = Promise.withResolvers()
   }
   const how: Omit<Bun.UnixSocketOptions<undefined>, 'unix'> = {
-    ...(ca !== undefined && { tls: { ca } }),
+    ...(ca !== undefined && { tls: { ca, serverName } }),
     socket: {
       handshake: (_, __, error) => (error ? secured.reject(error) : secured.resolve()),
       data(_, chunk) {

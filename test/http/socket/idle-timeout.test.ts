@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { LOCK_MAX_WAIT_MS } from '../../../src/engine/group-queue.ts'
+import { makeFolder } from '../../support/folder.ts'
 import { isBusy, SLACK_MS } from '../../support/slack.ts'
-import { addLongPlants, LONG_PLANTS, requestAndWait, sendHalf } from '../../support/slow.ts'
+import { addLongPlants, LONG_PLANTS } from '../../support/slow.ts'
 import { until } from '../../support/until.ts'
 import { type Service, startService } from '../support/service.ts'
-import { SOCKET_TRANSPORTS } from '../support/transports.ts'
+import { SOCKET_TRANSPORTS, type Transport } from '../support/transports.ts'
 
 /** The smallest value of the option. The runtime counts in steps of four seconds. */
 const IDLE_TIMEOUT_MS = 5000
@@ -23,9 +25,10 @@ const LIST_END = ']\r\n0\r\n\r\n'
 const head = ({ token }: Service) => `Host: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n`
 
 /** Sends bytes, and then nothing or a drop now and then. Returns how long the connection lasted, and what came on it. */
-async function outlast({ port }: Service, bytes: string, drop?: string) {
+async function outlast({ connect }: Service, bytes: string, drop?: string) {
   const startMs = performance.now()
-  using held = await sendHalf(port, bytes)
+  using held = await connect()
+  await held.send(bytes)
   const dripping = drop === undefined ? undefined : setInterval(() => void held.send(drop), DROP_MS)
   const answer = await held.readToEnd()
   clearInterval(dripping)
@@ -39,15 +42,34 @@ const outlastSteadily = (service: Service, bytes: string, drop: string) =>
     return (outlasted.answer === '' || !isBusy()) && outlasted
   })
 
-describe.concurrent.each(SOCKET_TRANSPORTS)('the idle timeout, $name', (transport) => {
-  test('cuts a request whose body does not arrive whole, also one that it refuses, stores nothing, and ends a connection that is kept alive', async () => {
-    await using service = await startService(transport, { idleTimeout: IDLE_TIMEOUT_MS })
+/** A service at a port, or at a unix socket, where the runtime ends no connection so early. */
+async function startAt(transport: Transport, isUnix: boolean) {
+  const folder = makeFolder()
+  const socketPath = isUnix ? { socketPath: join(folder.path, 'socket') } : {}
+  const service = await startService(transport, { idleTimeout: IDLE_TIMEOUT_MS, ...socketPath })
+  return {
+    ...service,
+    async [Symbol.asyncDispose]() {
+      await service[Symbol.asyncDispose]()
+      folder[Symbol.dispose]()
+    },
+  }
+}
+
+const PLACES = SOCKET_TRANSPORTS.flatMap((transport) => [
+  [transport.name, 'a port', transport, false] as const,
+  [transport.name, 'a unix socket', transport, true] as const,
+])
+
+describe.concurrent.each(PLACES)('the idle timeout, %s, at %s', (_, __, transport, isUnix) => {
+  test('cuts a request whose body does not arrive whole, also one that it refuses, logs 408, stores nothing, and ends a connection that is kept alive at a port', async () => {
+    await using service = await startAt(transport, isUnix)
     const post = `POST /plants HTTP/1.1\r\n${head(service)}`
     const refused = post.replace(service.token, 'unknown')
     const part = `8000\r\n${'x'.repeat(0x8000)}\r\n`
 
     const [kept, ...cut] = await Promise.all([
-      outlast(service, `GET /plants HTTP/1.1\r\n${head(service)}\r\n`),
+      isUnix ? undefined : outlast(service, `GET /plants HTTP/1.1\r\n${head(service)}\r\n`),
       outlast(service, `${post}Content-Length: 22\r\n\r\n{"id":1,"name":"Fern"`),
       outlast(service, `${post}Content-Length: 2000\r\n\r\n{"id":1,"name":"`, 'x'),
       outlast(service, `${post}Transfer-Encoding: chunked\r\n\r\n15\r\n{"id":1,"name":"Fern"\r\n`),
@@ -57,17 +79,21 @@ describe.concurrent.each(SOCKET_TRANSPORTS)('the idle timeout, $name', (transpor
       outlastSteadily(service, `${refused}Transfer-Encoding: chunked\r\n\r\n${part}`, part),
     ])
 
-    expect(kept.answer).toStartWith('HTTP/1.1 200 ')
+    if (kept) expect(kept.answer).toStartWith('HTTP/1.1 200 ')
     for (const { answer } of cut) expect(answer).toBe('')
-    for (const { ms } of [kept, ...cut]) {
+    for (const { ms } of kept ? [kept, ...cut] : cut) {
       expect(ms).toBeGreaterThan(SOONEST_MS - EARLY_MS)
       expect(ms).toBeLessThan(LATEST_MS + SLACK_MS)
     }
     expect(await service.names()).toEqual([])
+    // One that was not sent steadily was answered with 401, and sent again.
+    const posts = () => service.logLines().filter(({ method, status }) => method === 'POST' && status !== 401)
+    await until('all are logged', () => posts().length >= cut.length)
+    expect(posts().map(({ status, bytes }) => [status, bytes])).toEqual(cut.map(() => [408, 0]))
   })
 
   test('does not hold for heads, which have a limit of their own: 12 seconds', async () => {
-    await using service = await startService(transport)
+    await using service = await startAt(transport, isUnix)
 
     const cut = await Promise.all([
       outlast(service, ''),
@@ -82,17 +108,21 @@ describe.concurrent.each(SOCKET_TRANSPORTS)('the idle timeout, $name', (transpor
   })
 
   test('does not cut a list whose client reads slowly', async () => {
-    await using service = await startService(transport, { idleTimeout: IDLE_TIMEOUT_MS })
+    await using service = await startAt(transport, isUnix)
     addLongPlants(service.database)
-    const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\n${head(service)}${more}\r\n`
-    using streamed = await requestAndWait(service.port, get('/plants', 'Connection: close\r\n'))
-    using capped = await requestAndWait(
-      service.port,
-      get(`/plants?limit=${LONG_PLANTS.count}`, 'Connection: close\r\n'),
-    )
+    const request = async (path: string) => {
+      const connection = await service.connect()
+      await connection.send(`GET ${path} HTTP/1.1\r\n${head(service)}Connection: close\r\n\r\n`)
+      await connection.until(() => connection.text() !== '')
+      connection.pause()
+      return connection
+    }
+    using streamed = await request('/plants')
+    using capped = await request(`/plants?limit=${LONG_PLANTS.count}`)
 
-    // The clients take nothing for longer than the idle timeout lasts on this connection.
-    await outlast(service, get('/healthz'))
+    // The clients take nothing for longer than the idle timeout can last.
+    for (let ms = 0; ms < LATEST_MS; )
+      ms += (await outlast(service, `POST /plants HTTP/1.1\r\n${head(service)}Content-Length: 2000\r\n\r\n{`)).ms
 
     expect((await streamed.readToEnd()).slice(-LIST_END.length)).toBe(LIST_END)
     const [cappedHead = '', body] = (await capped.readToEnd()).split('\r\n\r\n')
