@@ -4,10 +4,12 @@ import { join } from 'node:path'
 import { makeCertificate, OPENSSL } from '../support/certificates.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { administer } from '../support/postgres.ts'
+import { administer, runScript } from '../support/postgres.ts'
 import { type Cluster, GUARDED, startCluster } from '../support/postgres-cluster.ts'
+import { startPostgresProxy } from '../support/postgres-proxy.ts'
 import { OWN_POSTGRES, ownedByServer } from '../support/postgres-system.ts'
 import { lacks } from '../support/requirement.ts'
+import { createTokenIn } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
 import { OUTPUTS } from './support/outputs.ts'
 import { answerOf } from './support/service-client.ts'
@@ -61,6 +63,38 @@ describe.skipIf(lacks(OWN_POSTGRES))('the password of a PostgreSQL database', ()
     expect(server.stdout()).toContain(`postgres://${GUARDED.user}@127.0.0.1:${cluster.port}/${GUARDED.user}`)
   })
 })
+
+test.skipIf(lacks(OWN_POSTGRES))(
+  'the password of a PostgreSQL database can change under a server, whose connections go on, and no put is refused once the file has it',
+  async () => {
+    using cluster = await startCluster()
+    using folder = makeFolder()
+    const url = await makeGuarded(cluster)
+    using proxy = startPostgresProxy(url)
+    const file = join(folder.path, 'password')
+    writeFileSync(file, GUARDED.password)
+    const token = await createTokenIn(url)
+    await using server = await serve(proxy.by(url), [], { env: { PLANTSTORE_DATABASE_PASSWORD_FILE: file } })
+    const put = async () => (await server.request('PUT', '/plants/1', { token, body: { name: 'Fern' } })).status
+    expect(await put()).toBe(201)
+
+    await runScript(cluster.url, `alter role ${GUARDED.user} password 'Sesame-100'`)
+    expect(await put()).toBe(200)
+    const lost = `select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = '${GUARDED.user}'`
+    await runScript(cluster.url, lost)
+    await until('a new connection is refused', async () => (await put()) === 503)
+    let logins = 0
+    proxy.decide((from, bytes) => (from === 'client' && bytes.includes('SCRAM') && ++logins > 0 ? 'hold' : 'pass'))
+    const waiting = put()
+    await until('a login is under way with the old one', () => logins > 0)
+    writeFileSync(file, 'Sesame-100')
+    proxy.decide(() => 'pass')
+    proxy.release()
+
+    expect([await waiting, await put(), await put()]).toEqual([200, 200, 200])
+    expect(await statusOf(server, '/readyz')).toBe(200)
+  },
+)
 
 describe.skipIf(lacks(OWN_POSTGRES))('a connection to a PostgreSQL database', () => {
   test.skipIf(lacks(OPENSSL))('needs the certificate that sslmode asks for, and is encrypted', async () => {

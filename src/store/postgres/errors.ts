@@ -49,8 +49,8 @@ export const isTemporary = (error: unknown): boolean =>
   ['conflict', 'busy', 'full', 'unreached', 'lost'].includes(meaningOf(error))
 
 /**
- * Attempts something for this time, while it fails with errors after which it can be repeated. If the driver was
- * wrong about what a session has prepared, one more attempt follows, because the client may have new sessions by then.
+ * Attempts something for this time, while it fails with errors after which it can be repeated. One more attempt follows if a
+ * session had lost a statement, or refused a password, whose file may have changed since.
  */
 export async function repeat<T>(
   timeMs: number,
@@ -59,12 +59,12 @@ export async function repeat<T>(
 ): Promise<T> {
   const deadlineMs = performance.now() + timeMs
   const leftMs = () => deadlineMs - performance.now()
-  let unprepared = 0
+  let again = 0
   for (;;) {
     try {
       return await attempt(leftMs)
     } catch (error) {
-      const mayRepeat = isRepeatable(error) || (meaningOf(error) === 'unprepared' && unprepared++ === 0)
+      const mayRepeat = isRepeatable(error) || (/^(?:28P01|42P05|26000)$/.test(sqlState(error)) && again++ === 0)
       if (!mayRepeat || leftMs() < ATTEMPT_MIN_MS) throw error
     }
     await Bun.sleep(Math.random() * PAUSE_MAX_MS)
