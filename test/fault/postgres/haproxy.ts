@@ -14,20 +14,28 @@ export const HAPROXY: Requirement = { missing: 'haproxy is missing', isMet: () =
 
 /**
  * Starts HAProxy with the example in a file of the documentation, for servers at these ports, on a free port. Its defaults are those of
- * Debian, with a shorter `timeout connect`.
+ * Debian, with a shorter `timeout connect`. An example with a map gets this one.
  */
-export async function startHaproxy(example: string, ports: readonly number[], checks: readonly number[] = []) {
+export async function startHaproxy(
+  example: string,
+  ports: readonly number[],
+  { checks = [], map = '' }: { readonly checks?: readonly number[]; readonly map?: string } = {},
+) {
   if (PROGRAM === null) throw new Error('haproxy is missing')
   const folder = makeFolder()
   const port = freePort()
   const file = join(folder.path, 'haproxy.cfg')
+  const mapFile = join(folder.path, 'map')
+  writeFileSync(mapFile, map)
   let [server, check] = [0, 0]
   const section = (await blockAfter(`file: ${example}`))
     .replace(/^ +bind .*$/m, `  bind 127.0.0.1:${port}`)
+    .replace(/\/etc\/\S+\.map/, mapFile)
     .replace(/10\.0\.0\.\d+:\d+/g, () => `127.0.0.1:${ports[server++]}`)
     .replace(/check port \d+/g, () => `check port ${checks[check++]}`)
   if (server !== ports.length || check !== checks.length) throw new Error(`${example} has other servers`)
-  const frontend = `frontend front\n  bind 127.0.0.1:${port}\n  default_backend plantstore\n`
+  const isBackend = section.startsWith('backend')
+  const frontend = `frontend front\n  bind 127.0.0.1:${port}\n${isBackend ? '  default_backend plantstore\n' : ''}`
   writeFileSync(
     file,
     `global
@@ -37,7 +45,7 @@ defaults
   timeout connect 1s
   timeout client 60s
   timeout server 60s
-${section.startsWith('backend') ? frontend : ''}${section}`,
+${section.startsWith('listen') ? '' : frontend}${section}`,
   )
   const { child } = startProgram([PROGRAM, '-db', '-f', file])
   endWithThisProcess(['kill', '-KILL', String(child.pid)], folder.path)

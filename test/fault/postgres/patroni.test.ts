@@ -21,7 +21,7 @@ testRounds(
     using patroni = await startPatroni()
     const { nodes } = patroni
     const [ports, checks] = [nodes.map(({ port }) => port), nodes.map(({ rest }) => rest)]
-    await using proxy = await startHaproxy('haproxy-patroni.cfg', ports, checks)
+    await using proxy = await startHaproxy('haproxy-patroni.cfg', ports, { checks })
     const database = patroni.urlBy(proxy.port)
     await until('every connection is led to the primary', () => isLedToPrimary(database))
     await using one = await startRound(database, random, { user: 'one', load: LOAD })
