@@ -69,6 +69,8 @@ export function startLoad(options: Client & LoadOptions & { readonly random: Ran
     },
     /** How many whole answers have come. */
     answers: () => answers,
+    /** How many connections have been cut or refused. */
+    ended: () => connections - running,
   }
 }
 

@@ -100,6 +100,7 @@ export async function startRound(
     untilStoring: () => untilStoring(service, history, RECOVERY_MAX_MS + waitMs),
     /** Ends the load and the service, and compares the stored plants with the answers. */
     async check(refusals: readonly string[], storedIn = database): Promise<void> {
+      expect(load.ended()).toBe(0)
       await load.stop()
       expect(await health.stop()).toEqual([200])
       expect(history.refusals().filter((refusal) => !refusals.includes(refusal))).toEqual([])
