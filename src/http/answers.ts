@@ -137,7 +137,7 @@ export const ERRORS = {
     code: 41201,
     when: 'a put with `If-Match` finds no plant, `If-Match` names neither the `ETag` of the plant nor `*`, `If-None-Match` names one of them, or either is malformed',
     message:
-      'Nothing was changed, because the plant is not as If-Match or If-None-Match demands, or one of these is malformed: get the plant and decide anew.',
+      'Nothing was changed, because the plant is not as If-Match (where a weak tag never matches) or If-None-Match demands, or one is malformed: get the plant and decide anew.',
   },
   body_too_large: {
     code: 41301,

@@ -15,7 +15,7 @@ export const canReloadCertificate = ({ tls, listen }: ServeOptions): boolean =>
 /**
  * Returns what SIGHUP does. A server that can renew takes the certificate and the key that are in the files now: it opens new
  * listeners in all threads, or goes on with the old ones in all. Connections that no thread has accepted yet are reset. A
- * certificate that ends soon is a warning in the log: now, after each renewal, and daily.
+ * certificate that ends soon is a warning in the log, and one that has expired an error: now, after each renewal, and daily.
  */
 export function watchCertificate({ options, threads, log, io }: Serving, main: Answering): () => void {
   const { tlsCert: certPath, tlsKey: keyPath } = options
@@ -26,7 +26,8 @@ export function watchCertificate({ options, threads, log, io }: Serving, main: A
     const endsMs = options.tls?.validToMs ?? Number.POSITIVE_INFINITY
     if (endsMs - io.nowMs() >= WARN_MS) return
     const certificateEnds = new Date(endsMs).toISOString()
-    log.warn({ certificateEnds }, 'the certificate has ended or ends within 14 days: renew it')
+    if (endsMs < io.nowMs()) log.error({ certificateEnds }, 'the certificate has expired: renew it')
+    else log.warn({ certificateEnds }, 'the certificate ends within 14 days: renew it')
   }
   warn()
   setInterval(warn, DAY_MS).unref()
