@@ -1,4 +1,4 @@
-import { entityTagOf } from '../../src/http/etag.ts'
+import { entityTagOf } from '../../src/domain/etag.ts'
 import type { Random } from '../support/random.ts'
 import type { PlantRows } from './history.ts'
 import type { Server } from './test-database.ts'
