@@ -88,7 +88,7 @@ const FAILURES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
 }
 
-/** Says in words why a file or an address cannot be read, given the error of the system or its code, which it returns if unknown. */
+/** Says in words why a file or an address cannot be read. Returns the code of the error if it has no words for it. */
 export function readFailure(error: unknown): string {
   const code = codeOf(error) || String(error)
   return FAILURES[code] ?? code

@@ -107,8 +107,8 @@ describe('the pages', () => {
     ['error code', PAGES, /(?<![\d.,:])([45]\d{4})(?![\d,:]|\.\d)/g, codes],
     ['variable', [...PAGES, ...files], /\b(PLANTSTORE_[A-Z_]*[A-Z])\b/g, variables],
     ['option', PAGES, /`(--[a-z-]+)/g, flags],
-    // The scripts of the packages call other programs with their options.
-    ['option in contrib', files.filter((file) => !file.endsWith('.sh')), /(?<![\w-])(--[a-z][a-z-]*)/g, flags],
+    // Scripts call other programs with their options.
+    ['option in contrib', files.filter((file) => !/\.(?:sh|ts)$/.test(file)), /(?<![\w-])(--[a-z][a-z-]*)/g, flags],
     ['metric', PAGES, /\b(plantstore_[a-z_]+[a-z])\b/g, METRICS],
   ] as const)('name no %s that does not exist', (_, pages, pattern, known) => {
     const named = pages.flatMap((page) =>

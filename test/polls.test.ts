@@ -73,12 +73,12 @@ test('a wait that is over says what it saw last, and a refusal all that it says'
     { status: 503, body: 'the disk is full' },
   ]
   const wait = until('it is ready', (see) => see(answers.shift() ?? { body: 'late' }).body === 'late', { limitMs: 0 })
-  const refused = Promise.reject(new AppError('store_failed', { message: 'It is gone.', outcomeIsUnknown: true }))
+  const refuse = () => Promise.reject(new AppError('store_failed', { message: 'It is gone.', outcomeIsUnknown: true }))
 
   expect(await rejectionOf(wait)).toMatchObject({
     message: 'it never came about that it is ready; seen last:\n{\n  status: 503,\n  body: "early",\n}',
   })
-  expect(await rejectionOf(refused)).toMatchObject({
+  expect(await rejectionOf(refuse())).toMatchObject({
     kind: 'store_failed',
     message: 'It is gone.',
     outcomeIsUnknown: true,

@@ -8,7 +8,7 @@ import { keyOf, type PlantWrite } from './statements.ts'
  * Finds the creates and puts for which their users have no room within a quota. A plant that exists needs no room.
  *
  * The transaction locks the users, and counts the plants of those who get new ones. The lock waits for inserts of other servers,
- * which have locked the user for their foreign key, and keeps back later ones. So the quota is exact, however many servers create.
+ * which have locked the user for their foreign key, and keeps back later ones. So the quota is exact for any number of servers.
  */
 export async function findOverQuota(
   query: Query,
