@@ -96,7 +96,7 @@ describe.each(OVER_TCP)('a body that no operation takes, $name', (transport) => 
     const before = [service.logLines().map(({ operation }) => operation), statistics.inFlight, statistics.operations]
     expect(before).toEqual([['listPlants'], 1, { listPlants: expect.anything() }])
 
-    expect((await connection.request(request.slice(-1))).status).toBe(401)
+    expect(await connection.request(request.slice(-1))).toMatchObject({ status: 401 })
 
     const { status, durationMs } = service.logLines()[1] ?? {}
     const { statuses, durationsS } = statistics.operations.createPlant ?? {}
