@@ -9,11 +9,9 @@ export interface Address {
   readonly page: number
   /** The text that a plant must contain. */
   readonly filter: string
-  /** The field by which plants are sorted if all are shown, with a minus for reverse. Empty for the order of the server. */
-  readonly sort: string
 }
 
-const START: Address = { plant: '', after: '', page: 1, filter: '', sort: '' }
+const START: Address = { plant: '', after: '', page: 1, filter: '' }
 const INTEGER = /^-?\d+$/
 
 /** Reads a fragment like `#/plants/42` or `#/?after=99&page=3&filter=fern`. What it cannot read is as at the start. */
@@ -25,7 +23,7 @@ export function parseAddress(fragment: string, before = START): Address {
   const text = (name: string) => values.get(name) ?? ''
   const after = INTEGER.test(text('after')) ? text('after') : ''
   const page = after === '' ? 1 : Math.max(2, Math.trunc(Number(text('page'))) || 2)
-  return { plant: '', after, page, filter: text('filter'), sort: text('sort') }
+  return { plant: '', after, page, filter: text('filter') }
 }
 
 /** The fragment of an address. It leaves out what is as at the start. */

@@ -1,24 +1,23 @@
 // Tested in test/http/socket/page-changes.test.ts.
-import { CODES } from './answer.ts'
-import { Conflict, createPlant, deletePlant, isSame, keep, Refusal, refusalIn, write } from './client.ts'
+import { Refusal, refusalIn } from './client.ts'
 import type { Plant } from './fields.ts'
 import { countOf, describePlant, shown } from './messages.ts'
-import { recordUpdate, set, state } from './state.ts'
+import { Conflict, createPlant, isSame, saidOf, write } from './plants.ts'
+import { set, shownWith, state } from './state.ts'
 
 /**
- * Changes plants, and tells the text that `act` returns. Returns the refusal if it rejects, or if one of the plants is being
- * changed, because a second click must not do it again.
+ * Changes plants, and tells the text that `act` returns. Then the rows are as the server has said, and are read once. Returns the
+ * refusal if `act` rejects, or if one of the plants is being changed, because a second click must not do it again.
  */
-export async function change(plants: readonly Plant[], act: () => Promise<string>): Promise<Refusal | undefined> {
+async function change(plants: readonly Plant[], act: () => Promise<string>): Promise<Refusal | undefined> {
   const ids = new Set(plants.map(({ id }) => id))
-  if (!ids.isDisjointFrom(state.busy)) return new Refusal(0, 'This plant is being changed at the moment.')
-  set({ busy: state.busy.union(ids), notice: '' })
+  if (plants.some(({ id }) => state.busy.has(id))) return new Refusal(0, 'This plant is being changed at the moment.')
+  set({ busy: new Set([...state.busy, ...ids]), notice: '' })
   const outcome = await act().catch(refusalIn)
   const notice = typeof outcome === 'string' ? outcome : ''
-  set({ busy: state.busy.difference(ids), notice })
-  if (!(outcome instanceof Refusal)) return undefined
-  set({ changes: state.changes + 1 })
-  return outcome
+  const busy = new Set([...state.busy].filter((id) => !ids.has(id)))
+  set({ busy, notice, changes: state.changes + 1, ...shownWith(saidOf(ids)) })
+  return outcome instanceof Refusal ? outcome : undefined
 }
 
 export const add = (plant: Plant) =>
@@ -27,8 +26,13 @@ export const add = (plant: Plant) =>
     return `Added “${shown(plant.name)}”.`
   })
 
-/** Whether the user knows that the browser keeps nothing. */
-let isWarned = false
+/** Stores a changed plant if the stored one is as it is `shown`: `undefined` if there is none. Otherwise returns a `Conflict`. */
+export const edit = (shown: Plant | undefined, wanted: Plant) =>
+  change([wanted], async () => {
+    const { stored: now } = await write(wanted.id, shown, wanted)
+    if (!isSame(now, wanted)) throw new Conflict(now)
+    return `${shown ? 'Changed to' : 'Added'} ${describePlant(wanted)}.`
+  })
 
 /** So many requests are under way at once. */
 const AT_ONCE = 4
@@ -51,28 +55,36 @@ async function eachOf(plants: readonly Plant[], done: string, act: (plant: Plant
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work))
-  set({ progress: undefined, changes: state.changes + Math.min(problems.size, 1) })
+  set({ progress: undefined })
   return [...problems, rest.length > 0 && `Not tried: ${countOf(rest.length)}.`]
 }
 
-/** Deletes plants until one is refused. Each deleted one can be created again. */
-export async function remove(plants: readonly Plant[]): Promise<void> {
-  const { maybeDeleted } = state
-  const isKept = keep({ maybeDeleted: [...maybeDeleted, ...plants] })
-  keep({ maybeDeleted })
-  const warning = 'This browser keeps nothing of this page: after a reload, a delete cannot be undone. Delete?'
-  if (!isKept) isWarned ||= confirm(warning)
-  if (!isKept && !isWarned) return
-  let undo: readonly Plant[] = []
-  await change(plants, async () => {
-    const outcome: Record<'deleted' | 'gone' | 'changed', Plant[]> = { deleted: [], gone: [], changed: [] }
+/** Keeps a plant for Undo in the place of one with its id, or keeps none. Returns the one that was kept before. */
+function keepForUndo(id: string, plant: Plant | undefined): Plant | undefined {
+  const others = state.undo.filter((each) => each.id !== id)
+  const before = state.undo.find((each) => each.id === id)
+  set({ undo: plant ? [...others, plant] : others })
+  return before
+}
+
+/** Deletes plants until one is refused, each only while it is stored as it is shown. */
+export const remove = (plants: readonly Plant[]) =>
+  change(plants, async () => {
+    const deleted: Plant[] = []
+    const gone: Plant[] = []
+    const changed: Plant[] = []
     const problems = await eachOf(plants, 'Deleted', async (plant) => {
-      const [what, now] = await deletePlant(plant)
-      outcome[what].push(now)
-      if (what === 'changed') recordUpdate(now.id, now)
+      // Nobody may learn what comes of it.
+      const before = keepForUndo(plant.id, plant)
+      const { stored, isDone } = await write(plant.id, plant, undefined).catch((error) => {
+        if (refusalIn(error).code > 0) keepForUndo(plant.id, before)
+        throw error
+      })
+      if (stored) keepForUndo(plant.id, before)
+      if (stored) changed.push(stored)
+      // A browser repeats requests by itself, so this page may have deleted what is gone.
+      else (isDone ? deleted : gone).push(plant)
     })
-    const { deleted, gone, changed } = outcome
-    undo = [...deleted, ...gone]
     return sentences(
       deleted.length > 0 && `Deleted ${nameOf(deleted)}.`,
       gone.length > 0 && `${nameOf(gone)} ${gone.length === 1 ? 'is' : 'are'} deleted.`,
@@ -81,37 +93,27 @@ export async function remove(plants: readonly Plant[]): Promise<void> {
       ...problems,
     )
   })
-  set({ undo })
-}
 
-/** Creates deleted plants again, in any order. The last one gets the focus. */
-export const restore = (plants: readonly Plant[]) =>
-  change(plants, async () => {
+/** The plants that Undo puts back. Those whose delete is under way wait for its answer. */
+export const undoable = () => state.undo.filter(({ id }) => !state.busy.has(id))
+
+/** Puts deleted plants back, but never over a plant that has the id now. The last one gets the focus. */
+export function restore(): void {
+  const plants = undoable()
+  void change(plants, async () => {
     const restored: Plant[] = []
-    let taken = ''
+    const taken: string[] = []
     const problems = await eachOf(plants, 'Restored', async (plant) => {
-      const refusal = await createPlant(plant).catch(refusalIn)
-      if (refusal === undefined) {
-        restored.push(plant)
-        keep({ deleted: state.deleted.filter((each) => each !== plant) })
-        return set({ focused: plant.id })
-      }
-      const problem = `${describePlant(plant)} is not restored. ${refusal.message}`
-      if (refusal.code !== CODES.exists)
-        throw refusal.code === CODES.unknown ? refusal : new Refusal(refusal.code, problem)
-      taken = problem
+      const { stored } = await write(plant.id, undefined, plant)
+      if (stored && !isSame(stored, plant))
+        return void taken.push(`${describePlant(plant)} is not restored: its id has ${describePlant(stored)} now.`)
+      restored.push(plant)
+      keepForUndo(plant.id, undefined)
+      set({ focused: plant.id })
     })
-    return sentences(restored.length > 0 && `Restored ${nameOf(restored)}.`, taken, ...problems)
+    return sentences(restored.length > 0 && `Restored ${nameOf(restored)}.`, ...taken, ...problems)
   })
-
-/** Stores a changed plant if the stored one is as it is `shown`: `undefined` if there is none. Otherwise returns a `Conflict`. */
-export const edit = (shown: Plant | undefined, wanted: Plant) =>
-  change([wanted], async () => {
-    const { stored: now } = await write(wanted.id, shown, wanted)
-    recordUpdate(wanted.id, now)
-    if (!isSame(now, wanted)) throw new Conflict(now)
-    return `${shown ? 'Changed to' : 'Added'} ${describePlant(wanted)}.`
-  })
+}
 
 const sentences = (...all: readonly (string | false)[]) => all.filter(Boolean).join(' ')
 

@@ -1,7 +1,8 @@
 // Tested in test/http/socket/page-tools.test.ts.
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { largestId, listPlants, refusalIn } from './client.ts'
+import { refusalIn } from './client.ts'
 import { INT64_MAX } from './messages.ts'
+import { listPlants } from './plants.ts'
 import { state } from './state.ts'
 
 /** So many requests look for the largest id, each for so many plants. */
@@ -25,11 +26,12 @@ export function useSuggestedId(isNew: boolean) {
 }
 
 /**
- * Finds the id after the largest one. It looks behind the largest id that was seen, doubles until there is nothing, and halves
- * what is between. If that does not find the largest id, or none can be larger, it takes the first free id behind those shown.
+ * Finds the id after the largest one. It looks behind the list that is shown, doubles until there is nothing, and halves what is
+ * between. If that does not find the largest id, or none can be larger, it takes the first free id behind those shown.
  */
 async function findId(isWanted: () => boolean): Promise<string> {
-  let low = largestId
+  const lastShown = BigInt(state.list?.plants.at(-1)?.id ?? 0)
+  let low = lastShown > 0n ? lastShown : 0n
   let high: bigint | undefined
   for (let looks = 0, at = low; looks < LOOKS_MAX && isWanted(); looks++) {
     const { plants, next } = await listPlants(`?limit=${LOOK_PLANTS}&after=${at}&include=id`)
@@ -47,7 +49,7 @@ async function findId(isWanted: () => boolean): Promise<string> {
 function freeFrom(from: bigint): string {
   const idOf = (row: HTMLElement) => BigInt(row.dataset.id ?? 1)
   const shown = [...document.querySelectorAll<HTMLElement>('tr[data-id]')].map(idOf)
-  const taken = new Set([...shown, ...[...state.deleted, ...state.maybeDeleted].map(({ id }) => BigInt(id))])
+  const taken = new Set([...shown, ...state.undo.map(({ id }) => BigInt(id))])
   const [first = 1n] = shown.filter((each) => each > 0n).sort((one, other) => (one < other ? -1 : 1))
   let id = from > INT64_MAX ? first : from
   while (taken.has(id)) id = id < INT64_MAX ? id + 1n : 1n

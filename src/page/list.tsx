@@ -1,13 +1,15 @@
 // Tested in test/http/socket/page-lists.test.ts.
 import { useEffect } from 'preact/hooks'
 import { type Address, formatAddress } from './address.ts'
-import { listChanged, listPlants, Refusal, refusalIn, settle } from './client.ts'
-import { FIELD_NAMES, type Plant } from './fields.ts'
+import { Refusal, refusalIn } from './client.ts'
+import { FIELD_NAMES } from './fields.ts'
 import { countOf, shown } from './messages.ts'
 import { open } from './panel.ts'
 import { Button, Picture, useTitle } from './parts.tsx'
-import { refresh, updated, useRead } from './reading.ts'
-import { matches, SearchState, useSearch } from './search.tsx'
+import { listChanged, listPlants } from './plants.ts'
+import { refresh, useRead } from './reading.ts'
+import { type Listing, matches } from './rows.ts'
+import { SearchState, useSearch } from './search.tsx'
 import { go, set, state } from './state.ts'
 import { PlantTable } from './table.tsx'
 
@@ -16,32 +18,31 @@ const PAGE_PLANTS = 50
 
 /** A page of plants, or what a search over all pages has found. */
 export function PlantList() {
-  const { address } = state
-  const { filter, sort, after, page } = address
-  const { value: listing, problem, isLoading } = useRead(() => readPage({ after, page }), after)
+  const { address, list, changes, starts, upload } = state
+  const { filter, after, page } = address
+  const hasPages = after !== '' || (list !== undefined && list.end !== '')
+  const search = useSearch(list && hasPages ? filter : '')
+  // The rows of a search are not read again. The page behind them is, once it shows.
+  const isDue = search.isFound && list?.after === after ? list.changes : changes
+  const { problem, isLoading } = useRead(() => readPage({ after, page }), after, isDue)
   useEffect(() => {
-    const lookAgain = () => void (listing && !document.hidden && tellNews(listing))
+    const lookAgain = () => void (list && !document.hidden && tellNews(list))
     document.addEventListener('visibilitychange', lookAgain)
     return () => document.removeEventListener('visibilitychange', lookAgain)
-  }, [listing])
-  const { left = [], ghosts = [] } = listing ? rowsOf(listing) : {}
-  // It is known which plants there are.
-  const isFresh =
-    listing?.changes === state.changes &&
-    state.busy.size + state.maybeDeleted.length === 0 &&
-    state.upload !== 'running'
-  const { next = '' } = listing ?? {}
-  const hasPages = after !== '' || next !== ''
-  const isWhole = listing !== undefined && !hasPages
-  const search = useSearch(listing && hasPages ? filter : '')
-  const listed = [...left, ...ghosts].sort(byId).filter((plant) => matches(plant, filter))
-  const found = search.isFound ? search.hits : listed
-  const plants = isWhole ? sorted(found, sort) : found
-  const toPage = (after: string, page: number) => ({ href: formatAddress({ ...address, after, page }), onClick: toTop })
-  const before = listing?.page === 2 ? '' : state.starts.get((listing?.page ?? 1) - 1)
-  useTitle(filter === '' ? `Plants, page ${listing?.page ?? page}` : `“${shown(filter)}”`)
+  }, [list])
+  const listed = list?.plants.filter((plant) => matches(plant, filter)) ?? []
+  const plants = search.isFound ? search.plants : listed
   /** The rows are those of another page. */
-  const isOld = listing !== undefined && listing.after !== after
+  const isOld = list !== undefined && list.after !== after
+  const before = list?.page === 2 ? '' : starts.get((list?.page ?? 1) - 1)
+  const isFresh = list?.after === after && list.changes === isDue
+  const isEmptied = isFresh && list.plants.length === 0 && before !== undefined && after !== ''
+  useEffect(() => {
+    if (!isEmptied) return
+    go({ after: before, page: page - 1 }, state.notice)
+    set({ focused: 'last' })
+  }, [isEmptied])
+  useTitle(filter === '' ? `Plants, page ${list?.page ?? page}` : `“${shown(filter)}”`)
   return (
     <section class={isOld ? 'list loading' : 'list'} aria-label="Plants" tabIndex={-1}>
       {filter !== '' && (
@@ -52,87 +53,77 @@ export function PlantList() {
       )}
       {problem && (
         <p class="state" role="alert">
-          {`${listing ? 'This is what was here before. ' : ''}The plants could not be loaded. ${problem}`}
+          {`${list ? 'This is the list from before. ' : ''}The plants could not be loaded. ${problem}`}
           <Button text="Try again" onClick={refresh} />
         </p>
       )}
-      {plants.length > 0 && <PlantTable key={listing?.after} plants={plants} isWhole={isWhole} />}
-      {plants.length === 0 && !problem && <Emptiness isLoading={isLoading || search.isSearching} hasPages={hasPages} />}
-      {!search.isFound && hasPages && listing && (
-        <nav aria-label="Pages">
-          {after !== '' && before !== '' && <a {...toPage('', 1)}>First page</a>}
-          {before !== undefined && <a {...{ rel: 'prev', ...toPage(before, listing.page - 1) }}>Previous</a>}
-          <span aria-live="polite">{`Page ${listing.page}`}</span>
-          {next !== '' && <a {...{ rel: 'next', ...toPage(next, listing.page + 1) }}>Next</a>}
-        </nav>
+      {plants.length > 0 && <PlantTable key={list?.after} plants={plants} />}
+      {plants.length === 0 && !problem && (
+        <Emptiness isLoading={isLoading || !isFresh || search.isRunning} hasPages={hasPages} />
       )}
-      {isWhole && isFresh && !problem && left.length > 0 && <p>{`${countOf(left.length)} in all.`}</p>}
+      {!search.isFound && list && hasPages && <Pages list={list} before={before} />}
+      {list && !hasPages && !problem && upload !== 'running' && list.plants.length > 0 && (
+        <p>{`${countOf(list.plants.length)} in all.`}</p>
+      )}
     </section>
   )
 }
 
-/** Another page begins at the top. */
-const toTop = () => document.querySelector('.list')?.scrollIntoView()
+/** The ways to other pages. The one before begins behind an id that is known only if this tab has shown it. */
+function Pages({
+  list: { after, end, page },
+  before,
+}: {
+  readonly list: Listing
+  readonly before: string | undefined
+}) {
+  const to = (after: string, page: number) => ({
+    href: formatAddress({ ...state.address, after, page }),
+    // Another page begins at the top.
+    onClick: () => document.querySelector('.list')?.scrollIntoView(),
+  })
+  return (
+    <nav aria-label="Pages">
+      {after !== '' && before !== '' && <a {...to('', 1)}>First page</a>}
+      {after !== '' && before !== undefined && <a {...{ rel: 'prev', ...to(before, page - 1) }}>Previous</a>}
+      <span aria-live="polite">{`Page ${page}`}</span>
+      {end !== '' && <a {...{ rel: 'next', ...to(end, page + 1) }}>Next</a>}
+    </nav>
+  )
+}
 
 /** The page of an address, and the id behind which the next one begins. */
 async function readPage({ after, page }: Pick<Address, 'after' | 'page'>) {
-  const { changes, updates } = state
+  const { changes } = state
   const query = `?limit=${PAGE_PLANTS}${after && `&after=${after}`}&include=id`
-  const found = await listPlants(query)
-  const next = new URLSearchParams(found.next).get('after') ?? ''
-  const isIn = (id: string) =>
-    (after === '' || BigInt(id) > BigInt(after)) && (next === '' || BigInt(id) <= BigInt(next))
-  const ids = new Set(found.plants.map(({ id }) => id))
-  settle(({ id }) => !ids.has(id) && isIn(id))
-  set({ starts: new Map(state.starts).set(page, after), listed: found.plants })
-  return { ...found, query, next, after, page, changes, isIn, from: updates.length }
-}
-
-type Listing = Awaited<ReturnType<typeof readPage>>
-
-/** The plants of a page as changes of this tab have made them, and those that are or may be deleted, which keep their rows. */
-function rowsOf({ plants, from, isIn }: Listing) {
-  const gone = [...state.deleted, ...state.maybeDeleted]
-  const left = updated(plants, from, isIn).filter((plant) => !gone.includes(plant))
-  const ids = new Set(left.map(({ id }) => id))
-  return { left, ghosts: gone.filter(({ id }) => !ids.has(id) && isIn(id)) }
+  const list = { ...(await listPlants(query)), query, page, changes }
+  return { list, starts: new Map(state.starts).set(page, after) }
 }
 
 /** Tells that others have changed a page of the list, if it is still shown. */
-async function tellNews(listing: Listing): Promise<void> {
-  const now = await listChanged(listing.query, listing.etag).catch(refusalIn)
-  if (state.listed !== listing.plants || now === undefined || now instanceof Refusal || !isOther(now, listing)) return
+async function tellNews(list: Listing): Promise<void> {
+  const now = await listChanged(list.query, list.etag).catch(refusalIn)
+  const textOf = (plants: Listing['plants']) => JSON.stringify(plants, FIELD_NAMES)
+  if (state.list !== list || now === undefined || now instanceof Refusal || textOf(list.plants) === textOf(now)) return
   set({ notice: 'Somebody has changed this list: Refresh shows it as it is now.' })
-}
-
-/** Whether a page has other plants now than are shown, as far as both reach. */
-function isOther(now: readonly Plant[], listing: Listing): boolean {
-  const textOf = (plants: readonly Plant[]) => JSON.stringify(plants, FIELD_NAMES)
-  const rows = rowsOf(listing).left.sort(byId).slice(0, PAGE_PLANTS)
-  return textOf(rows) !== textOf(now.filter(({ id }) => listing.isIn(id)))
-}
-
-const byId = (one: Plant, other: Plant): number => (BigInt(one.id) < BigInt(other.id) ? -1 : 1)
-
-/** The plants in the order of a field; with a minus before its name in the reverse order. */
-function sorted(plants: readonly Plant[], sort: string): readonly Plant[] {
-  const field = sort.replace('-', '')
-  if (!FIELD_NAMES.includes(field)) return plants
-  const byText = (one: Plant, other: Plant) => (one[field] ?? '').localeCompare(other[field] ?? '')
-  const ascending = [...plants].sort(field === 'id' ? byId : byText)
-  return sort.startsWith('-') ? ascending.reverse() : ascending
 }
 
 /** Why the list has no rows: it is on its way, nothing matches, or there is nothing. */
 function Emptiness({ isLoading, hasPages }: Readonly<Record<'isLoading' | 'hasPages', boolean>>) {
   const { filter } = state.address
-  if (isLoading) return <p class="state">{filter === '' ? 'Loading your plants…' : 'Searching…'}</p>
-  if (filter !== '') return <p class="state">{`No plant here contains “${shown(filter)}”.`}</p>
-  if (hasPages) return <p class="state">There are no plants on this page any more.</p>
+  const isFirst = !hasPages && state.upload !== 'running'
+  const texts = [
+    [isLoading, filter === '' ? 'Loading your plants…' : 'Searching…'],
+    [filter !== '', `No plant here contains “${shown(filter)}”.`],
+    [hasPages, 'There are no plants on this page any more.'],
+    [true, isFirst ? 'You have no plants yet.' : 'The upload brings the first plants.'],
+  ] as const
+  const [, text] = texts.find(([isSo]) => isSo) ?? []
+  if (isLoading || filter !== '' || !isFirst) return <p class="state">{text}</p>
   return (
     <div class="state">
       <Picture />
-      <p>You have no plants yet.</p>
+      <p>{text}</p>
       {state.canWrite && <Button text="Add your first plant" kind="primary" onClick={() => open('new')} />}
     </div>
   )

@@ -1,19 +1,16 @@
 // Tested in test/http/socket/page.test.ts.
 import { type ComponentChild, h, options, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { restore } from './changes.ts'
-import { hasTyped } from './client.ts'
-import type { Plant } from './fields.ts'
 import { Keys, showKeys } from './keys.tsx'
 import { PlantList } from './list.tsx'
-import { countOf, describePlant } from './messages.ts'
 import { OnePlant } from './one-plant.tsx'
-import { open, openUpload } from './panel.ts'
+import { hasTyped, open, openUpload } from './panel.ts'
 import { Button, focus, Notices, Picture } from './parts.tsx'
 import { PlantForm } from './plant-form.tsx'
 import { download, refresh } from './reading.ts'
 import { returnToSession, SignIn, signOut } from './sign-in.tsx'
-import { go, start, state } from './state.ts'
+import { go, isChanging, start, state } from './state.ts'
+import { Selection } from './table.tsx'
 import { Upload } from './upload.tsx'
 
 /** The documentation, if the server has it. */
@@ -24,7 +21,7 @@ function App() {
   const [{ canWrite, isReturning, user }, draw] = useState(state)
   useEffect(() => {
     start(draw)
-    addEventListener('beforeunload', (event) => (state.upload === 'running' || hasTyped()) && event.preventDefault())
+    addEventListener('beforeunload', (event) => (isChanging() || hasTyped()) && event.preventDefault())
     returnToSession()
   }, [])
   const isSignedIn = canWrite !== undefined
@@ -49,7 +46,7 @@ function App() {
         {isSignedIn && <Plants />}
         {!isSignedIn && isReturning && <p class="state">One moment…</p>}
         {!isSignedIn && !isReturning && <SignIn />}
-        <Notices />
+        <Notices>{isSignedIn && <Selection />}</Notices>
       </main>
     </>
   )
@@ -57,7 +54,7 @@ function App() {
 
 /** The plants of the user, and all that the user can do with them. */
 function Plants() {
-  const { address, canWrite, panel, upload, deleted } = state
+  const { address, canWrite, panel, upload } = state
   const edited = typeof panel === 'object' ? panel : undefined
   return (
     <>
@@ -75,34 +72,20 @@ function Plants() {
       {canWrite && panel && <PlantForm key={edited} edited={edited} />}
       {upload && <Upload />}
       {address.plant === '' ? <PlantList /> : <OnePlant key={address.plant} />}
-      {canWrite && deleted.length > 0 && <Deleted plants={deleted} />}
       <Keys />
     </>
   )
 }
 
-/** The plants that were deleted in this tab. Each can be restored until the tab is closed. */
-const Deleted = ({ plants }: { readonly plants: readonly Plant[] }) => (
-  <details>
-    <summary>{`Deleted in this tab: ${countOf(plants.length)}`}</summary>
-    <ul>
-      {plants.map((plant) => (
-        <li key={plant}>
-          {`${describePlant(plant)}, id ${plant.id}`}
-          <Button text="Restore" label={`Restore plant ${plant.id}`} onClick={() => restore([plant])} />
-        </li>
-      ))}
-    </ul>
-    <Button text="Restore all" onClick={() => restore(plants)} />
-  </details>
-)
+/** Their texts change, unless they have a label. */
+const CHANGING: readonly unknown[] = ['bdi', 'button', 'p', 'span']
 
 /**
  * A browser that translates puts elements of its own in the place of texts, and Preact would change the texts that are gone. So
- * each text is in an element that is replaced with it. Around that the focus and what is read aloud stay.
+ * each text that changes is in an element that is replaced with it. Around that the focus and what is read aloud stay.
  */
 options.vnode = ({ type, key, props }) => {
-  if (typeof type !== 'string' || key === props.children) return
+  if (!CHANGING.includes(type) || ('aria-label' in props && props['aria-label']) || key === props.children) return
   const wrap = (child: ComponentChild) =>
     typeof child === 'string' && child.trim() !== '' ? h('span', { key: child }, child) : child
   props.children = Array.isArray(props.children) ? props.children.map(wrap) : wrap(props.children)

@@ -1,25 +1,27 @@
 // Tested in test/http/socket/page.test.ts.
 import { useEffect } from 'preact/hooks'
 import { CODES } from './answer.ts'
-import { remove, restore } from './changes.ts'
-import { getPlant } from './client.ts'
+import { remove } from './changes.ts'
 import { describeRefusal, shown } from './messages.ts'
 import { open } from './panel.ts'
 import { Button, focusElement, useTitle, Values } from './parts.tsx'
+import { getPlant } from './plants.ts'
 import { useRead } from './reading.ts'
-import { recordUpdate, set, state } from './state.ts'
+import { set, state } from './state.ts'
 
 /** One plant at its own address. */
 export function OnePlant() {
-  const { address, deleted, canWrite } = state
+  const { address, one, canWrite, changes } = state
   const id = address.plant
-  const { problem, isLoading } = useRead(() => getPlant(id).then((found) => recordUpdate(id, found?.plant)), id)
+  const { problem, isLoading } = useRead(
+    () => getPlant(id).then((found) => ({ one: { id, plant: found?.plant } })),
+    id,
+    changes,
+  )
   // Back in the list, the row of the plant has the focus.
   useEffect(() => () => set({ focused: id }), [id])
-  // A plant that was deleted here stays, so that it can be restored.
-  const plant = state.updates.findLast((each) => each.id === id)?.plant ?? deleted.find((each) => each.id === id)
+  const plant = one?.id === id ? one.plant : undefined
   useTitle(plant ? shown(plant.name) : `Plant ${id}`)
-  const isDeleted = plant !== undefined && deleted.includes(plant)
   return (
     <article class="plant">
       <p>
@@ -27,20 +29,18 @@ export function OnePlant() {
       </p>
       {plant ? (
         <>
-          <h2 ref={focusElement} tabIndex={-1} class={isDeleted ? 'deleted' : ''}>
+          <h2 ref={focusElement} tabIndex={-1}>
             <bdi>{shown(plant.name)}</bdi>
           </h2>
           <Values plant={plant} />
           <p class="buttons">
-            {isDeleted && 'This plant is deleted.'}
-            {isDeleted && <Button text="Undo" onClick={() => restore([plant])} />}
-            {!isDeleted && <Button text="Copy link" onClick={copyLink} />}
-            {!isDeleted && canWrite && <Button text="Edit" onClick={() => open(plant)} />}
-            {!isDeleted && canWrite && <Button text="Delete" kind="danger" onClick={() => remove([plant])} />}
+            <Button text="Copy link" onClick={copyLink} />
+            {canWrite && <Button text="Edit" onClick={() => open(plant)} />}
+            {canWrite && <Button text="Delete" kind="danger" onClick={() => remove([plant])} />}
           </p>
         </>
       ) : (
-        <p class="state">{isLoading ? 'Loading the plant…' : (problem ?? describeRefusal(CODES.notFound, ''))}</p>
+        <p class="state">{isLoading ? 'Loading the plant…' : problem || describeRefusal(CODES.notFound, '')}</p>
       )}
     </article>
   )

@@ -1,6 +1,7 @@
 // Tested in test/http/socket/page.test.ts.
+import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { restore } from './changes.ts'
+import { restore, undoable } from './changes.ts'
 import { endPause } from './client.ts'
 import { FIELD_NAMES, type Plant, titleOf } from './fields.ts'
 import { type State, set, state } from './state.ts'
@@ -9,7 +10,7 @@ interface ButtonProps {
   readonly text: string
   /** How important the button is. `danger` deletes something. `plain` by default. */
   readonly kind?: 'primary' | 'plain' | 'quiet' | 'danger'
-  /** What a screen reader reads instead of the text. */
+  /** What a screen reader reads instead of the text, which does not change then. */
   readonly label?: string
   /** Without a function the button does nothing, and keeps the focus of the keyboard. */
   readonly onClick: (() => void) | false
@@ -23,28 +24,32 @@ export const Button = ({ text, kind = 'plain', label, onClick }: ButtonProps) =>
 )
 
 /** What people must not miss, always at the lower edge of the window. */
-export const Notices = () => (
-  <aside class="notices" aria-label="Messages">
-    <p>
-      <span role="status">{state.notice}</span>
-      {state.undo.length > 0 && <Button text="Undo" onClick={() => restore(state.undo)} />}
-    </p>
-    {state.ending && (
+export function Notices({ children }: { readonly children: ComponentChildren }) {
+  const undos = undoable().length
+  return (
+    <aside class="notices" aria-label="Messages">
+      {children}
       <p>
-        <span role="alert">{state.ending}</span> <Button text="Close" onClick={() => set({ ending: '' })} />
+        <span role="status">{state.notice}</span>
+        {undos > 0 && <Button text={undos === 1 ? 'Undo the delete' : `Undo ${undos} deletes`} onClick={restore} />}
       </p>
-    )}
-    {[state.job, state.progress].map(
-      (each) =>
-        each && (
-          <p>
-            {each.text} <Button text="Stop" onClick={each.stop} />
-          </p>
-        ),
-    )}
-    {state.pause && <Pause key={state.pause} {...state.pause} />}
-  </aside>
-)
+      {state.ending && (
+        <p>
+          <span role="alert">{state.ending}</span> <Button text="Close" onClick={() => set({ ending: '' })} />
+        </p>
+      )}
+      {[state.job, state.progress].map(
+        (each) =>
+          each && (
+            <p>
+              {each.text} <Button text="Stop" onClick={each.stop} />
+            </p>
+          ),
+      )}
+      {state.pause && <Pause key={state.pause} {...state.pause} />}
+    </aside>
+  )
+}
 
 /** Counts the seconds of a pause. A screen reader reads the message once, and not the seconds. */
 function Pause({ message, seconds }: NonNullable<State['pause']>) {

@@ -2,12 +2,13 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { CODES } from './answer.ts'
 import { add, edit } from './changes.ts'
-import { Conflict, keep, type Refusal } from './client.ts'
+import type { Refusal } from './client.ts'
 import { FIELDS, type Plant, titleOf } from './fields.ts'
 import { useSuggestedId } from './free-id.ts'
 import { problemOf } from './messages.ts'
-import { close } from './panel.ts'
+import { close, keep } from './panel.ts'
 import { Button, focus, focusElement, Values } from './parts.tsx'
+import { Conflict } from './plants.ts'
 import { set, state } from './state.ts'
 
 /** The form for a new plant, or for one that is edited. It keeps what was typed until the plant is stored. */
@@ -30,10 +31,8 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
     if (refusal instanceof Conflict) setConflict(refusal)
     if (refusal && form.current === null) set({ notice: refusal.message }) // It was closed meanwhile.
     if (refusal || form.current === null) return
-    if (edited) return close()
-    form.current.reset()
-    keep({ typed: {} })
-    focusOn('name')
+    if (edited) close()
+    else beginAnew(form.current)
   }
   const submit = async (event: SubmitEvent & { readonly currentTarget: HTMLFormElement }) => {
     event.preventDefault()
@@ -52,11 +51,12 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
     <form ref={form} class="plant-form" aria-labelledby="form-title" onSubmit={submit} onInput={keepTyped}>
       <h2 id="form-title">{edited ? 'Edit this plant' : 'New plant'}</h2>
       <div class="fields">
-        {INPUTS.map((field) => (
+        {INPUTS.map(({ name, isOptional }) => (
           <FieldInput
-            {...{ key: field.name, ...field, readOnly: isBusy || (field.name === 'id' && edited !== undefined) }}
-            defaultValue={shown?.[field.name] ?? (field.name === 'id' ? suggested : '')}
-            problem={problem.field === field.name ? problem.message : ''}
+            key={name}
+            {...{ name, isOptional, readOnly: isBusy || (name === 'id' && edited !== undefined) }}
+            defaultValue={shown?.[name] ?? (name === 'id' ? suggested : '')}
+            problem={problem.field === name ? problem.message : ''}
           />
         ))}
       </div>
@@ -85,6 +85,12 @@ function begin(): void {
     // An input that is set shows no other default any more.
     if (text !== undefined) input.value = text
   }
+  focusOn('name')
+}
+
+function beginAnew(form: HTMLFormElement): void {
+  form.reset()
+  keep({ typed: {} })
   focusOn('name')
 }
 
@@ -118,10 +124,9 @@ function FieldInput({ name, isOptional, problem, ...props }: FieldInputProps) {
   )
 }
 
-/** Offers the texts that plants of this tab have in a field, to whoever types another one. */
+/** Offers the texts that plants of the list have in a field, to whoever types another one. */
 function KnownTexts({ field }: { readonly field: string }) {
-  const plants = [...state.listed, ...state.updates.map(({ plant }) => plant)]
-  const texts = new Set(plants.map((plant) => plant?.[field]).filter((text) => text !== undefined))
+  const texts = new Set(state.list?.plants.map((plant) => plant[field]).filter((text) => text !== undefined))
   return (
     <datalist id={`${field}-texts`}>
       {[...texts].map((text) => (

@@ -1,11 +1,12 @@
 // Tested in test/http/socket/page-lists.test.ts.
-import { useEffect, useRef, useState } from 'preact/hooks'
-import { listPlants, Refusal, refusalIn } from './client.ts'
-import type { Plant } from './fields.ts'
+import { useEffect, useRef } from 'preact/hooks'
+import { Refusal, refusalIn } from './client.ts'
 import { countOf, shown } from './messages.ts'
 import { Button } from './parts.tsx'
-import { ALL_PLANTS, updated } from './reading.ts'
-import { state } from './state.ts'
+import { listPlants } from './plants.ts'
+import { ALL_PLANTS } from './reading.ts'
+import { matches, type Search } from './rows.ts'
+import { set, state } from './state.ts'
 
 /** A search shows at most so many plants, so that the memory of the tab stays bounded. */
 const HITS_MAX = 500
@@ -14,94 +15,79 @@ const LETTERS_MIN = 2
 const PAUSE_MS = 300
 const PAGES_MAX = 10
 
-/** What a search over all pages has found so far. */
-interface Search {
-  readonly filter: string
-  /** How many updates there were when it began. */
-  readonly from: number
-  readonly refreshes: number
-  readonly hits: readonly Plant[]
-  readonly searched: number
-  /** How many pages were read for that. */
-  readonly pages: number
-  /** The query of the next page. Nothing if there is none. */
-  readonly next: string | undefined
-  readonly state: 'running' | 'ended' | Refusal
-}
-
 const NOTHING: Search = {
-  filter: '',
-  from: 0,
-  refreshes: 0,
-  hits: [],
-  searched: 0,
-  pages: 0,
-  next: ALL_PLANTS,
-  state: 'ended',
+  ...{ filter: '', plants: [], after: '', end: '', searched: 0, pages: 0, next: ALL_PLANTS, isRunning: false },
+  problem: '',
 }
 
-/** Whether one of the texts of a plant contains a text, in any letter case. */
-export const matches = (plant: Plant, filter: string): boolean =>
-  Object.values(plant).some((text) => text.toLowerCase().includes(filter.toLowerCase()))
+/** Reads pages and collects the plants in them that contain the text, so far as the search is still wanted. */
+async function goOn(signal: AbortSignal, pagesMax: number): Promise<void> {
+  const found = () => (signal.aborted ? undefined : state.search)
+  for (let now = found(); now?.next && now.pages < pagesMax && now.plants.length < HITS_MAX; now = found()) {
+    const page = await listPlants(now.next).catch(refusalIn)
+    // Plants may have changed meanwhile.
+    const search = found()
+    if (search === undefined) return
+    if (page instanceof Refusal) return set({ search: { ...search, isRunning: false, problem: page.message } })
+    const { filter, plants, searched, pages } = search
+    const hits = page.plants.filter((plant) => matches(plant, filter))
+    set({
+      search: {
+        ...search,
+        ...{ plants: [...plants, ...hits], end: page.end, next: page.next, pages: pages + 1 },
+        searched: searched === undefined ? undefined : searched + page.plants.length,
+      },
+    })
+  }
+  const search = found()
+  if (search) set({ search: { ...search, isRunning: false } })
+}
 
 /**
- * Searches all pages for a text. If it is longer than the one before and contains it, the search goes on with its hits. Changes
- * of this tab do not begin it anew, because it knows of them.
+ * Searches all pages for a text. If it is longer than the one before and contains it, the search goes on with its hits. What
+ * changes is applied to them, so that nothing is read again.
  */
 export function useSearch(filter: string) {
-  const [search, setSearch] = useState(NOTHING)
+  const { search = NOTHING } = state
   const job = useRef(new AbortController())
-  const hits = updated(search.hits, search.from).filter((plant) => matches(plant, filter))
-
+  const hits = search.plants.filter((plant) => matches(plant, filter))
+  const stop = () => job.current.abort()
   const run = async (from: Search, pagesMax: number, pauseMs = 0) => {
-    job.current.abort()
+    stop()
     job.current = new AbortController()
     const { signal } = job.current
-    let found: Search = { ...from, filter, from: state.updates.length, refreshes: state.refreshes }
-    const show = (change: Partial<Search>) => {
-      found = { ...found, ...change }
-      if (!signal.aborted) setSearch(found)
-    }
-    show({ state: 'running' })
+    set({ search: { ...from, filter, isRunning: true, problem: '' } })
     await new Promise((resolve) => setTimeout(resolve, pauseMs))
-    while (found.pages < pagesMax && found.next && found.hits.length < HITS_MAX && !signal.aborted) {
-      const page = await listPlants(found.next).catch(refusalIn)
-      if (page instanceof Refusal) return show({ state: page })
-      const hits = [...found.hits, ...page.plants.filter((plant) => matches(plant, filter))]
-      show({ hits, searched: found.searched + page.plants.length, pages: found.pages + 1, next: page.next })
-    }
-    show({ state: 'ended' })
+    await goOn(signal, pagesMax)
   }
+  const isNone = state.search === undefined
   useEffect(() => {
-    if ([...filter.trim()].length < LETTERS_MIN) return setSearch(NOTHING)
-    const isNarrower =
-      search.refreshes === state.refreshes &&
-      search.filter !== '' &&
-      filter.toLowerCase().includes(search.filter.toLowerCase())
-    void run(isNarrower ? { ...search, hits } : NOTHING, PAGES_MAX, PAUSE_MS)
-    return () => job.current.abort()
-  }, [filter, state.refreshes])
-  const isSearching = search.state === 'running'
+    if ([...filter.trim()].length < LETTERS_MIN) return isNone ? undefined : set({ search: undefined })
+    const isNarrower = search.filter !== '' && filter.toLowerCase().includes(search.filter.toLowerCase())
+    if (search.filter !== filter || search.isRunning)
+      void run(isNarrower ? { ...search, plants: hits } : NOTHING, PAGES_MAX, PAUSE_MS)
+  }, [filter, isNone])
+  useEffect(() => stop, [])
   return {
     ...search,
-    hits: hits.slice(0, HITS_MAX),
+    plants: hits.slice(0, HITS_MAX),
     isFull: hits.length >= HITS_MAX,
-    isSearching,
     // Until the search has a hit or an end, those on the page that is shown are there.
-    isFound: hits.length > 0 || (search.searched > 0 && !isSearching),
-    searchRest: () => void run({ ...search, hits }, Number.POSITIVE_INFINITY),
+    isFound: hits.length > 0 || (search.pages > 0 && !search.isRunning),
+    searchRest: () => void run({ ...search, plants: hits }, Number.POSITIVE_INFINITY),
     stop() {
-      job.current.abort()
-      setSearch((found) => ({ ...found, state: 'ended' }))
+      stop()
+      set({ search: { ...search, isRunning: false } })
     },
   }
 }
 
 /** How far a search is, and what goes on with it. */
 export function SearchState(search: ReturnType<typeof useSearch>) {
-  const { hits, searched, next, isFound, isFull, isSearching, searchRest, stop } = search
+  const { plants, searched, next, isFound, isFull, isRunning, problem, searchRest, stop } = search
   const { filter } = state.address
-  const found = `${countOf(hits.length)} with “${shown(filter)}” among ${searched.toLocaleString('en')}`
+  const among = searched === undefined ? '' : ` among ${searched.toLocaleString('en')}`
+  const found = `${countOf(plants.length)} with “${shown(filter)}”${among}`
   const isWhole = next === undefined
   const texts = [
     [!isFound, `On this page, plants with “${shown(filter)}”:`],
@@ -109,12 +95,12 @@ export function SearchState(search: ReturnType<typeof useSearch>) {
     [isWhole, `On all pages: ${found}.`],
     [true, `${found} so far.`],
   ] as const
-  const canGoOn = search.filter !== '' && !isSearching && !isWhole && !isFull
+  const canGoOn = search.filter !== '' && !isRunning && !isWhole && !isFull
   return (
     <>
       <span aria-live="polite">{texts.find(([isSo]) => isSo)?.[1]}</span>
-      {search.state instanceof Refusal && <span role="alert">{`The search has ended. ${search.state.message}`}</span>}
-      {isSearching && <Button text="Stop searching" onClick={stop} />}
+      {problem && <span role="alert">{`The search has ended. ${problem}`}</span>}
+      {isRunning && <Button text="Stop searching" onClick={stop} />}
       {canGoOn && <Button text="Search the rest" onClick={searchRest} />}
     </>
   )

@@ -1,9 +1,8 @@
 // Tested in test/http/socket/page-access.test.ts.
 import { useState } from 'preact/hooks'
-import { connect, endSession, getPlant, getToken, Refusal, refusalIn, tokenHash } from './client.ts'
-import { countOf } from './messages.ts'
+import { connect, endSession, getToken, Refusal, refusalIn, tokenHash } from './client.ts'
 import { Button, focus, focusElement, Picture } from './parts.tsx'
-import { arrive, forgetAddresses, set, state } from './state.ts'
+import { arrive, forgetAddresses, isChanging, set, state } from './state.ts'
 import { BROWSER_TOKEN, forgetToken, KEPT, type Kept, TAB_TOKEN } from './storage.ts'
 
 /** Signs in with a token. An earlier sign-in that still waits counts no more. */
@@ -22,8 +21,6 @@ async function signIn(token: string, slot: typeof TAB_TOKEN): Promise<void> {
   arrive()
   set({ notice: `${isOwn ? '' : lossOf(kept)} ${warning}`.trim() })
   watchEnd(endsAtMs)
-  // Each is deleted if it is gone.
-  for (const { id } of state.maybeDeleted) void getPlant(id).catch(refusalIn)
 }
 
 const LOOK_EVERY_MS = 5000
@@ -47,11 +44,8 @@ function watchEnd(endsAtMs: number): void {
 }
 
 /** What to tell when what the tab keeps is forgotten. */
-function lossOf({ deleted = [], maybeDeleted = [], typed = {} }: Partial<Kept> = {}): string {
-  const count = deleted.length + maybeDeleted.length
-  const plants = count > 0 && `${countOf(count)} deleted in this tab can no longer be restored.`
-  return [plants, Object.keys(typed).length > 0 && 'The text in the form is lost.'].filter(Boolean).join(' ')
-}
+const lossOf = ({ typed = {} }: Partial<Kept> = {}): string =>
+  Object.keys(typed).length > 0 ? 'The text in the form is lost.' : ''
 
 /** Signs in with a token that the browser keeps. */
 export function returnToSession(): void {
@@ -75,7 +69,7 @@ signOuts.onmessage = ({ data }) => {
 export async function signOut(): Promise<void> {
   const loss = lossOf(state)
   if (loss !== '' && !confirm(`Sign out? ${loss}`)) return
-  if (state.upload === 'running' && !confirm('Sign out, and stop the upload?')) return
+  if (isChanging() && !confirm('Sign out, and stop what is changing plants?')) return
   signOuts.postMessage(tokenHash())
   // Nothing is written any more.
   connect('')

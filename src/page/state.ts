@@ -1,6 +1,7 @@
 // Tested in test/http/socket/page.test.ts.
 import { type Address, formatAddress, parseAddress } from './address.ts'
 import type { Plant } from './fields.ts'
+import { type Listing, type Said, type Search, withSaid } from './rows.ts'
 
 /** All that parts of the page share. The page is drawn anew after each change of it. */
 export interface State {
@@ -29,25 +30,21 @@ export interface State {
   readonly upload: 'open' | 'running' | undefined
   /** What is typed in that form, by the names of its fields. */
   readonly typed: Readonly<Record<string, string>>
-  /** The plants that were deleted in this tab, the last one first. */
-  readonly deleted: readonly Plant[]
-  /** Plants whose delete was sent and has no answer: it is under way, the user gave it up, or the tab was loaded again. */
-  readonly maybeDeleted: readonly Plant[]
-  /** The plants that a button in the notice restores. */
+  /** Plants whose delete was sent since the sign-in or the last Undo, which puts them back. */
   readonly undo: readonly Plant[]
   /** The ids of the plants that are being changed. */
   readonly busy: ReadonlySet<string>
-  /** Grows when lists shall be read again. */
+  /** Grows when what is shown shall be read again. */
   readonly changes: number
-  /** How often somebody has asked for that. */
-  readonly refreshes: number
-  /** What changes of this tab have found or stored, in their order. `undefined` for a plant that is gone. */
-  readonly updates: readonly { readonly id: string; readonly plant: Plant | undefined }[]
   /** Behind which ids the pages begin that were shown, by their numbers. */
   readonly starts: ReadonlyMap<number, string>
-  /** The plants of the page that was read last. */
-  readonly listed: readonly Plant[]
-  /** The id of the plant whose row gets the focus once it is there. */
+  /** The page of the list that was read last, the search, and the plant with an address of its own: `undefined` if it is gone. */
+  readonly list: Listing | undefined
+  readonly search: Search | undefined
+  readonly one: { readonly id: string; readonly plant: Plant | undefined } | undefined
+  /** The ids of the rows that are ticked, until another address shows others. */
+  readonly selected: ReadonlySet<string>
+  /** The id of the plant whose row gets the focus once it is there. Or it is the `first` or the `last` row. */
   readonly focused: string
 }
 
@@ -55,21 +52,30 @@ const START: State = {
   address: parseAddress(location.hash),
   ...{ isReturning: false, canWrite: undefined, user: '', ending: '', problem: '', notice: '', pause: undefined },
   ...{ job: undefined, progress: undefined, panel: undefined, typed: {}, upload: undefined, focused: '' },
-  ...{ deleted: [], maybeDeleted: [], undo: [], busy: new Set(), changes: 0, refreshes: 0, updates: [] },
-  ...{ listed: [], starts: new Map() },
+  ...{ undo: [], busy: new Set(), changes: 0, starts: new Map(), list: undefined, search: undefined, one: undefined },
+  selected: new Set(),
 }
 
 export let state = START
 let draw: (state: State) => void = () => {}
 
 export function set(change: Partial<State>): void {
-  // A button belongs to its notice.
-  const undo = 'notice' in change ? [] : state.undo
-  state = { ...state, undo, ...change }
+  state = { ...state, ...change }
   draw(state)
 }
 
-export const recordUpdate = (id: string, plant?: Plant) => set({ updates: [...state.updates, { id, plant }] })
+/** All that shows plants, with what the server has said of some meanwhile. */
+export function shownWith(said: Said): Pick<State, 'list' | 'search' | 'one'> {
+  const { list, search, one } = state
+  return {
+    list: list && withSaid(list, said),
+    search: search && { ...withSaid(search, said, search.filter), searched: undefined },
+    one: one && said.has(one.id) ? { ...one, plant: said.get(one.id) } : one,
+  }
+}
+
+/** Whether plants are being changed. Then leaving asks. */
+export const isChanging = () => state.busy.size > 0 || state.upload === 'running'
 
 /** Calls a function after each change. */
 export function start(drawState: typeof draw): void {
@@ -91,7 +97,7 @@ export function arrive(): void {
   const { user } = state
   const isForeign = (history.state?.user ?? user) !== user
   history.replaceState(user ? { user, depth } : null, '', isForeign ? '#/' : location.href)
-  set({ address: parseAddress(location.hash, state.address), notice: '' })
+  set({ address: parseAddress(location.hash, state.address), notice: '', selected: new Set() })
 }
 
 /** Leaves no address and no title of a user in the history. A new entry ends those that were ahead. */
@@ -115,10 +121,10 @@ export async function forgetAddresses(): Promise<void> {
  * Goes to an address without a step of the history: what `change` does not name stays. What happened elsewhere is no news here.
  * Links make the steps, to a page of the list or to a plant, so the browser's Back undoes these alone.
  */
-export function go(change: Partial<Address>): void {
+export function go(change: Partial<Address>, notice = ''): void {
   const address = { ...state.address, ...change }
   history.replaceState(history.state, '', formatAddress(address))
-  set({ address, notice: '' })
+  set({ address, notice, selected: new Set() })
 }
 
 /** Forgets all but the address, and says why. */

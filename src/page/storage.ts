@@ -28,8 +28,8 @@ export const BROWSER_TOKEN = slot<string>('token', 'localStorage')
 /** Whether keys of one character do something. */
 export const SINGLE_KEYS = slot<boolean>('keys', 'localStorage')
 
-/** What the tab keeps for its user: the plants that can be restored, and the form in which something is typed. */
-export type Kept = Pick<State, 'deleted' | 'maybeDeleted' | 'panel' | 'typed'>
+/** What the tab keeps for its user: the form in which something is typed. */
+export type Kept = Pick<State, 'panel' | 'typed'>
 export const KEPT = slot<Kept & Pick<State, 'user'>>('kept', 'sessionStorage')
 
 /** The SHA-256 of a text in base64url. Over plain HTTP browsers have none of their own. */

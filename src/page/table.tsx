@@ -1,8 +1,8 @@
 // Tested in test/http/socket/page-lists.test.ts.
 import type { ComponentProps } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import { formatAddress } from './address.ts'
-import { remove, restore } from './changes.ts'
+import { remove } from './changes.ts'
 import { FIELD_NAMES, type Plant, titleOf } from './fields.ts'
 import { countOf, shown } from './messages.ts'
 import { open } from './panel.ts'
@@ -12,75 +12,88 @@ import { go, set, state } from './state.ts'
 /** Three lines of a row show fewer characters than this. The view of the plant shows all of them. */
 const CELL_MAX = 600
 
-const rowOf = (id: string) => document.querySelector<HTMLElement>(`[data-id="${id}"]`)
-const isDeleted = (plant: Plant) => state.deleted.includes(plant)
+/** The row of a plant, the first or the last one. */
+const rowOf = (id: string): HTMLElement | undefined => {
+  const rows = [...document.querySelectorAll<HTMLElement>('tr[data-id]')]
+  if (id === 'last') return rows.at(-1)
+  return id === 'first' ? rows[0] : rows.find((row) => row.dataset.id === id)
+}
 
-/** Deletes plants of the table. The focus goes to the row behind the last one. */
+/** Deletes plants of the table. The focus goes to the next row that stays, or to the one before. */
 function removeRows(plants: readonly Plant[]): void {
-  const row = rowOf(plants.at(-1)?.id ?? '')
-  const next = row?.nextElementSibling ?? row?.previousElementSibling ?? row
-  if (next instanceof HTMLElement) next.focus()
+  const rows = [...document.querySelectorAll<HTMLElement>('tr[data-id]')]
+  const ids = new Set(plants.map(({ id }) => id))
+  const idOf = (row: HTMLElement) => row.dataset.id ?? ''
+  const last = rows.findLastIndex((row) => ids.has(idOf(row)))
+  const stays = (row: HTMLElement) => !ids.has(idOf(row)) && !state.busy.has(idOf(row))
+  const next = rows.slice(last).find(stays) ?? rows.slice(0, last).findLast(stays)
+  if (next) next.focus()
+  else set({ focused: 'first' })
   void remove(plants)
 }
 
-/**
- * Plants in rows, which are one stop of Tab. Keys go from row to row and within a row. A deleted plant stays in its row. Only
- * the whole of all plants can be sorted.
- */
-export function PlantTable({ plants, isWhole }: { readonly plants: readonly Plant[]; readonly isWhole: boolean }) {
-  const { focused, busy, canWrite } = state
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
+const selectAll = (plants: readonly Plant[]) => set({ selected: new Set(plants.map(({ id }) => id)) })
+
+/** How many plants are selected, and what can be done with them. It floats, so that no row moves under the pointer. */
+export function Selection() {
+  const { list, search, selected } = state
+  const rows = new Map([...(list?.plants ?? []), ...(search?.plants ?? [])].map((plant) => [plant.id, plant]))
+  const chosen = [...selected].flatMap((id) => rows.get(id) ?? [])
+  const removeChosen = () => {
+    selectAll([])
+    removeRows(chosen)
+  }
+  return (
+    <div aria-live="polite">
+      {chosen.length > 0 && (
+        <p class="selection">
+          <span>{`${countOf(chosen.length)} selected.`}</span>
+          <Button text="Delete selected" kind="danger" onClick={removeChosen} />
+          <Button text="Select none" onClick={() => selectAll([])} />
+        </p>
+      )}
+    </div>
+  )
+}
+
+/** Plants in rows, which are one stop of Tab. Keys go from row to row and within a row. */
+export function PlantTable({ plants }: { readonly plants: readonly Plant[] }) {
+  const { focused, busy, canWrite, selected } = state
   useEffect(() => {
-    const row = rowOf(focused)
-    if (!row || busy.size > 0) return
+    const row = focused && busy.size === 0 ? rowOf(focused) : undefined
+    if (!row) return
     // Nobody who is typing is interrupted.
     if (!document.activeElement?.matches('input:not([type=checkbox])')) row.focus()
     set({ focused: '' })
   }, [focused, busy, plants])
 
-  const left = plants.filter((plant) => !isDeleted(plant))
-  const chosen = left.filter(({ id }) => selected.has(id))
-  const select = (chosen: readonly Plant[]) => setSelected(new Set(chosen.map(({ id }) => id)))
-  const isAll = left.length > 0 && chosen.length === left.length
-  const removeChosen = () => {
-    select([])
-    removeRows(chosen)
-  }
+  const isAll = plants.every(({ id }) => selected.has(id))
   return (
-    <>
-      {chosen.length > 0 && (
-        <p class="selection">
-          {`${countOf(chosen.length)} selected.`}
-          <Button text="Delete selected" kind="danger" onClick={removeChosen} />
-          <Button text="Select none" onClick={() => select([])} />
-        </p>
-      )}
-      {/* biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: its rows take the focus, as those of a grid do */}
-      <table role="grid" aria-label="Plants">
-        <thead>
-          <tr>
-            {canWrite && <Box aria-label="Select all" checked={isAll} onChange={() => select(isAll ? [] : left)} />}
-            {FIELD_NAMES.map((name) => (
-              <Header key={name} name={name} isSorted={isWhole} />
-            ))}
-            {canWrite && <td />}
-          </tr>
-        </thead>
-        <tbody
-          onClick={openRow}
-          onKeyDown={(event) => press(event, plants)}
-          onFocusIn={({ target }) => stopAt(target instanceof Element ? target.closest('tr') : null)}
-          ref={(body) => stopAt(body?.querySelector('[tabindex="0"]') ?? body?.firstElementChild)}
-        >
-          {plants.map((plant) => (
-            <PlantRow
-              {...{ key: plant.id, plant, isChosen: chosen.includes(plant) }}
-              toggle={() => setSelected(selected.symmetricDifference(new Set([plant.id])))}
-            />
+    // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: its rows take the focus, as those of a grid do
+    <table role="grid" aria-label="Plants">
+      <thead>
+        <tr>
+          {canWrite && <Box aria-label="Select all" checked={isAll} onChange={() => selectAll(isAll ? [] : plants)} />}
+          {FIELD_NAMES.map((name) => (
+            <th key={name} scope="col">
+              {titleOf(name)}
+            </th>
           ))}
-        </tbody>
-      </table>
-    </>
+          {canWrite && <td />}
+        </tr>
+      </thead>
+      <tbody
+        onClickCapture={clickOnce}
+        onClick={openRow}
+        onKeyDown={(event) => press(event, plants)}
+        onFocusIn={({ target }) => stopAt(target instanceof Element ? target.closest('tr') : null)}
+        ref={(body) => stopAt(body?.querySelector('[tabindex="0"]') ?? body?.firstElementChild)}
+      >
+        {plants.map((plant) => (
+          <PlantRow key={plant.id} plant={plant} />
+        ))}
+      </tbody>
+    </table>
   )
 }
 
@@ -88,6 +101,13 @@ export function PlantTable({ plants, isWhole }: { readonly plants: readonly Plan
 function stopAt(row: Element | null | undefined): void {
   for (const each of row?.parentElement?.querySelectorAll<HTMLElement>('tr, a, button, input') ?? [])
     each.tabIndex = each === row ? 0 : -1
+}
+
+/** A second click at once is for what was there at the first one. */
+function clickOnce(event: MouseEvent): void {
+  if (event.detail < 2) return
+  event.preventDefault()
+  event.stopPropagation()
 }
 
 /** Opens the plant of a row that is clicked, unless that is meant for something in the row, or marks text. */
@@ -102,7 +122,7 @@ function press(event: KeyboardEvent, plants: readonly Plant[]): void {
   if (!(target instanceof HTMLElement) || ctrlKey || shiftKey || altKey || metaKey) return
   const row = target.closest('tr')
   const inRow = row?.querySelectorAll<HTMLElement>('a, button, :enabled') ?? []
-  const stops = [row, ...inRow].filter((each) => each?.checkVisibility())
+  const stops = [row, ...inRow].filter((each) => each?.getClientRects().length)
   const at = stops.indexOf(target)
   const plant = plants.find(({ id }) => id === row?.dataset.id)
   const next = {
@@ -113,7 +133,7 @@ function press(event: KeyboardEvent, plants: readonly Plant[]): void {
   else if (key === 'Enter' && target === row) row?.querySelector('a')?.click()
   else if (key === ' ' && target === row) row?.querySelector('input')?.click()
   // A key that is held would delete row after row.
-  else if (key === 'Delete' && plant && state.canWrite && !repeat && !isDeleted(plant)) removeRows([plant])
+  else if (key === 'Delete' && plant && state.canWrite && !repeat) removeRows([plant])
   else return
   event.preventDefault()
 }
@@ -126,32 +146,14 @@ const Box = (props: Pick<ComponentProps<'input'>, 'aria-label' | 'checked' | 'di
   </td>
 )
 
-/** A click sorts by the field, another one turns the order round, and a third one ends it. */
-function Header({ name, isSorted }: { readonly name: string; readonly isSorted: boolean }) {
-  const { sort } = state.address
-  if (!isSorted) return <th scope="col">{titleOf(name)}</th>
-  const order = sort === name ? 'ascending' : sort === `-${name}` ? 'descending' : undefined
-  const next = order === 'ascending' ? `-${name}` : order ? '' : name
-  return (
-    <th scope="col" aria-sort={order}>
-      <Button text={titleOf(name)} kind="quiet" onClick={() => go({ sort: next })} />
-    </th>
-  )
-}
-
-interface RowProps {
-  readonly plant: Plant
-  readonly isChosen: boolean
-  readonly toggle: () => void
-}
-
-function PlantRow({ plant, isChosen, toggle }: RowProps) {
+function PlantRow({ plant }: { readonly plant: Plant }) {
   const { id, name } = plant
-  const { canWrite, busy, address } = state
-  const isGone = isDeleted(plant)
+  const { canWrite, busy, address, selected } = state
+  const others = [...selected].filter((each) => each !== id)
+  const toggle = () => set({ selected: new Set(selected.has(id) ? others : [...others, id]) })
   return (
-    <tr data-id={id} class={busy.has(id) ? 'busy' : isGone ? 'deleted' : ''}>
-      {canWrite && <Box aria-label={`Select plant ${id}`} disabled={isGone} checked={isChosen} onChange={toggle} />}
+    <tr data-id={id} class={busy.has(id) ? 'busy' : ''}>
+      {canWrite && <Box aria-label={`Select plant ${id}`} checked={selected.has(id)} onChange={toggle} />}
       <td class="id">{id}</td>
       <td class="name">
         <a href={formatAddress({ ...address, plant: id })}>
@@ -163,11 +165,8 @@ function PlantRow({ plant, isChosen, toggle }: RowProps) {
       ))}
       {canWrite && (
         <td class="buttons">
-          {isGone && <Button text="Undo" label={`Undo the delete of plant ${id}`} onClick={() => restore([plant])} />}
-          {!isGone && <Button text="Edit" kind="quiet" label={`Edit plant ${id}`} onClick={() => open(plant)} />}
-          {!isGone && (
-            <Button text="Delete" kind="danger" label={`Delete plant ${id}`} onClick={() => removeRows([plant])} />
-          )}
+          <Button text="Edit" kind="quiet" label={`Edit plant ${id}`} onClick={() => open(plant)} />
+          <Button text="Delete" kind="danger" label={`Delete plant ${id}`} onClick={() => removeRows([plant])} />
         </td>
       )}
     </tr>

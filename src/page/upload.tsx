@@ -2,12 +2,13 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { type CsvReader, describeFile, type FileLine, type PlantLine, plantLines } from '../files/plant-file.ts'
 import { CODES, isPassing, parse } from './answer.ts'
-import { createFrom, Refusal, refusalIn } from './client.ts'
+import { Refusal, refusalIn } from './client.ts'
 import { FIELDS } from './fields.ts'
 import { countOf } from './messages.ts'
 import { closeUpload } from './panel.ts'
 import { Button, focusElement } from './parts.tsx'
-import { set, state } from './state.ts'
+import { createFrom, saidOf } from './plants.ts'
+import { set, shownWith, state } from './state.ts'
 
 /** The page shows the results of so many lines. After them it shows only those of refused lines, and as many. */
 const RESULTS_MAX = 500
@@ -41,7 +42,8 @@ export function Upload() {
     show({ how: 'Adding' })
     const end = await eachLine(file, job, async (line) => {
       const { number, text, json = text, problem } = line
-      const done = problem ? new Refusal(0, problem) : await createFrom(json, parse(json) ?? {}).catch(refusalIn)
+      const plant = parse(json) ?? {}
+      const done = problem ? new Refusal(0, problem) : await createFrom(json, plant).catch(refusalIn)
       const isRefused = done instanceof Refusal && done.code !== CODES.unknown
       const kind = isRefused && now.refused === 0 ? kindOf(line) : undefined
       const told = kind ?? (done instanceof Refusal ? done.message : `${done}.`)
@@ -52,6 +54,7 @@ export function Upload() {
         refused: now.refused + Number(isRefused),
         results: isShown ? [...now.results, `Line ${number}: ${told}`] : now.results,
       })
+      set(shownWith(saidOf(new Set([`${plant.id}`]))))
       // Nobody has refused it: the user has given it up.
       if (done instanceof Refusal && (done.code < 0 || isPassing(done.code))) job.abort()
     })

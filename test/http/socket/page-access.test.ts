@@ -24,7 +24,7 @@ describe('the way to the page', () => {
     const ofTab = await ui.stored()
     const beside = await openTab()
     await ui.deletes(1, '“Fern”')
-    await ui.undoes(1, '“Fern”')
+    await ui.undoes('“Fern”')
     await ui.click('Sign out')
     await page.getByRole('checkbox', { name: 'Stay signed in on this browser' }).check()
     await ui.signIn(service.token)
@@ -40,66 +40,53 @@ describe('the way to the page', () => {
     expect(await later.tab.stored()).toEqual(['{}', '{}'])
   })
 
-  testPage(
-    'a sign-out asks, ends the tabs with the same token, and an ended token keeps what it can undo',
-    async (begin) => {
-      const { service, page, ui } = await begin({ plants: ['Fern', 'Ivy'], isClosed: true })
-      const { text: other } = await service.createToken({ user: 'other' })
-      const { text: ending, id } = await service.createToken()
-      const asked: string[] = []
-      let answer = true
-      const openTab = async (token: string) => {
-        const tabPage = await page.context().newPage()
-        tabPage.on('dialog', (dialog) => {
-          asked.push(dialog.message())
-          return answer ? dialog.accept() : dialog.dismiss()
-        })
-        const tab = uiOf(tabPage)
-        await tab.visit(service, token)
-        return tab
-      }
-      const loss = '1 plant deleted in this tab can no longer be restored.'
-      const keeps = async (tab: typeof ui) => (await tab.stored())[0].includes('Fern')
+  testPage('a sign-out asks while plants change, and ends Undo and the tabs with the same token', async (begin) => {
+    const { service, page } = await begin({ plants: ['Fern', 'Ivy'], isClosed: true })
+    const { text: other } = await service.createToken({ user: 'other' })
+    const { text: ending, id } = await service.createToken()
+    const asked: string[] = []
+    const openTab = async (token: string) => {
+      const tabPage = await page.context().newPage()
+      tabPage.on('dialog', (dialog) => {
+        asked.push(dialog.type())
+        return dialog.dismiss()
+      })
+      const tab = uiOf(tabPage)
+      await tab.visit(service, token)
+      return { ...tab, reload: () => tabPage.evaluate('setTimeout(() => location.reload())') }
+    }
 
-      const [tab, same, another] = [await openTab(service.token), await openTab(service.token), await openTab(other)]
-      for (const [each, plant] of [
-        [tab, 'Fern'],
-        [same, 'Ivy'],
-      ] as const)
-        await each.deletes(plant === 'Fern' ? 1 : 2, `“${plant}”`)
-      answer = false
-      await tab.click('Sign out')
-      await tab.undoes(1, '“Fern”')
-      await tab.deletes(1, '“Fern”')
-      answer = true
-      await tab.click('Sign out')
-      await tab.button('Sign in').waitFor()
-      await same.see(`You have signed out in another tab. ${loss}`)
-      await another.see('You have no plants yet.')
-      const kept = [await tab.stored(), await same.stored()]
+    const [tab, same, another] = [await openTab(service.token), await openTab(service.token), await openTab(other)]
+    await tab.deletes(1, '“Fern”')
+    const slow = await tab.hold('DELETE', '/plants/2')
+    await tab.click('Delete plant 2')
+    await slow.begun
+    await tab.click('Sign out')
+    await tab.reload()
+    await until('the browser asks', () => asked.length === 2)
+    slow.release()
+    await tab.told('Deleted “Ivy”.')
+    await tab.undoes('2 plants')
+    await same.deletes(2, '“Ivy”')
+    await tab.click('Sign out')
+    await tab.button('Sign in').waitFor()
+    await same.see('You have signed out in another tab.')
+    await another.see('You have no plants yet.')
+    const kept = [await tab.stored(), await same.stored()]
+    const undos = [await same.undo().count()]
+    await tab.signIn(ending)
+    await tab.deletes(1, '“Fern”')
+    await service.store.revokeTokens({ id }, Date.now())
+    await until('the token is refused', async () => (await service.list('', { token: ending })).status !== 200)
+    await tab.click('Download all')
+    await tab.see(/does not accept this token/)
+    await tab.signIn(service.token)
+    await tab.see('You have no plants yet.')
 
-      await service.create({ id: 1, name: 'Fern' })
-      await tab.signIn(ending)
-      await tab.deletes(1, '“Fern”')
-      await service.store.revokeTokens({ id }, Date.now())
-      await until('the token is refused', async () => (await service.list('', { token: ending })).status !== 200)
-      await tab.click('Download all')
-      await tab.see(/does not accept this token/)
-      const ended = await keeps(tab)
-      await tab.signIn('plst_wrong')
-      await tab.see(/does not accept this token/)
-      const refused = await keeps(tab)
-      await tab.signIn(other)
-      await tab.told(loss)
-
-      expect(asked).toEqual([`Sign out? ${loss}`, `Sign out? ${loss}`])
-      expect(kept).toEqual([
-        ['{}', '{}'],
-        ['{}', '{}'],
-      ])
-      expect([ended, refused, await keeps(tab)]).toEqual([true, true, false])
-    },
-  )
+    expect(asked).toEqual(['confirm', 'beforeunload'])
+    expect(kept.flat()).toEqual(['{}', '{}', '{}', '{}'])
+    expect([...undos, await tab.undo().count()]).toEqual([0, 0])
+  })
 
   testPage('what is typed outlives the page and its token, and neither a sign-out nor the next user', async (begin) => {
     const { service, page, ui } = await begin({ plants: [{ id: 1, name: 'Fern', tag: 'shade' }], isClosed: true })
@@ -355,7 +342,6 @@ describe('the way to the page', () => {
     await (await late).finished()
     await ui.deletes(1, '“Ivy”')
     const kept = JSON.stringify(await ui.stored())
-    page.once('dialog', (dialog) => dialog.accept())
     await ui.click('Sign out')
     // Signing out loads the page again.
     await ui.button('Sign in').waitFor()

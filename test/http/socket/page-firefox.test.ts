@@ -20,7 +20,7 @@ testPage(
     await ui.told('Changed to “Ivy” (shade).')
     await ui.deletes(1, '“Fern”')
     const left = await service.names()
-    await ui.undoes(1, '“Fern”')
+    await ui.undoes('“Fern”')
     await ui.click('Upload')
     const buffer = Buffer.from('id,name,tag\n1,Fern,\n9007199254740993,מרווה,sun\n')
     await page.locator('[type=file]').setInputFiles({ name: 'plants.csv', mimeType: 'text/csv', buffer })

@@ -50,7 +50,7 @@ describe('tools of the page', () => {
 
     expect(seen).toEqual(['1', '1', '1', '4', '9007199254740994', largest, '4', '1201', '51'])
     expect(looks).toEqual([11, 32])
-    expect(sent.map((each) => each.split(' ')[0])).toEqual(['POST'])
+    expect(sent.map((each) => each.split(' ')[0])).toEqual(['POST', 'GET'])
   })
 
   testPage(
@@ -79,13 +79,13 @@ describe('tools of the page', () => {
       await see('11 plants with “ERA 104” among 10,000 so far.')
       await ui.click('Edit plant 104')
       await ui.send({ Name: 'Aloe' }, 'Store the change')
-      await see('10 plants with “ERA 104” among 10,000 so far.')
+      await see('10 plants with “ERA 104” so far.')
       await ui.search().fill('era 1045')
-      await see('1 plant with “era 1045” among 10,000 so far.')
+      await see('1 plant with “era 1045” so far.')
       await ui.click('Search the rest')
-      await see('On all pages: 11 plants with “era 1045” among 10,500.')
+      await see('On all pages: 11 plants with “era 1045”.')
       await ui.search().fill('era 10459')
-      await see('On all pages: 1 plant with “era 10459” among 10,500.')
+      await see('On all pages: 1 plant with “era 10459”.')
       await ui.search().fill('monstera')
       await see('The first 500 plants with “monstera” among 1,000. There may be more: search for a longer text.')
       const endless = await ui.hold('GET', '/plants')
@@ -106,10 +106,10 @@ describe('tools of the page', () => {
         ['On this page, plants with “4”:', 14, 0],
         ['On this page, plants with “ERA 104”:', 0, 0],
         ['11 plants with “ERA 104” among 10,000 so far.', 11, 9],
-        ['10 plants with “ERA 104” among 10,000 so far.', 10, 9],
-        ['1 plant with “era 1045” among 10,000 so far.', 1, 9],
-        ['On all pages: 11 plants with “era 1045” among 10,500.', 11, 10],
-        ['On all pages: 1 plant with “era 10459” among 10,500.', 1, 10],
+        ['10 plants with “ERA 104” so far.', 10, 9],
+        ['1 plant with “era 1045” so far.', 1, 9],
+        ['On all pages: 11 plants with “era 1045”.', 11, 10],
+        ['On all pages: 1 plant with “era 10459”.', 1, 10],
         ['The first 500 plants with “monstera” among 1,000. There may be more: search for a longer text.', 500, 10],
         ['On all pages: 111 plants with “era 99” among 10,500.', 111, 20],
       ])
@@ -256,50 +256,27 @@ describe('tools of the page', () => {
     expect(await service.names()).toEqual(['Fern'])
   })
 
-  testPage('a list sorts all plants but no part, filters by a tag, and deletes what is selected', async (begin) => {
+  testPage('a tag filters the list, and what is selected of it is deleted', async (begin) => {
     const tag = 'shade'
-    const ferns = [10, 20].map((id) => ({ id, name: `Fern ${id}`, tag }))
+    const shady = [10, 20, -4].map((id) => ({ id, name: `Fern ${id}`, tag }))
     const { service, page, ui } = await begin({
-      plants: [...ferns, { id: 15, name: 'Aloe', tag: 'sun' }, { id: -4, name: 'Moss', tag }],
+      plants: [...shady, ...Array.from({ length: 50 }, (_, at) => ({ id: 100 + at, name: 'Ivy' }))],
     })
-    const order = (name: string) => page.getByRole('columnheader', { name }).getAttribute('aria-sort')
-    const seen: unknown[] = []
-    const look = async (name: string) => seen.push([await order(name), ...(await ui.names())])
 
-    await ui.row(20).waitFor()
-    for (const name of ['Name', 'Name', 'Name', 'Id', 'Name']) {
-      await ui.click(name)
-      await look(name)
-    }
-    await page.reload()
-    await ui.row(20).waitFor()
-    await look('Name')
-    for (let id = 100; id < 150; id++) await service.create({ id, name: 'Ivy' })
-    await page.reload()
-    await ui.row(144).waitFor()
-    const sorted = [(await ui.names()).slice(0, 4), await ui.button('Name').count()]
+    await ui.row(10).waitFor()
     const search = await ui.hold('GET', '/plants')
-    await ui.row(10).getByRole('button', { name: 'shade' }).click()
+    await ui.row(10).getByRole('button', { name: tag }).click()
     const filter = await ui.search().inputValue()
     await page.getByRole('checkbox', { name: 'Select all' }).check()
     search.release()
-    await ui.see('On all pages: 3 plants with “shade” among 54.')
+    await ui.see('On all pages: 3 plants with “shade” among 53.')
     await ui.see('3 plants selected.')
     await page.getByRole('checkbox', { name: 'Select plant -4' }).uncheck()
     await ui.click('Delete selected')
     await ui.told('Deleted 2 plants.')
 
-    expect(seen).toEqual([
-      ['ascending', 'Aloe', 'Fern 10', 'Fern 20', 'Moss'],
-      ['descending', 'Moss', 'Fern 20', 'Fern 10', 'Aloe'],
-      [null, 'Moss', 'Fern 10', 'Aloe', 'Fern 20'],
-      ['ascending', 'Moss', 'Fern 10', 'Aloe', 'Fern 20'],
-      ['ascending', 'Aloe', 'Fern 10', 'Fern 20', 'Moss'],
-      ['ascending', 'Aloe', 'Fern 10', 'Fern 20', 'Moss'],
-    ])
-    expect(sorted).toEqual([['Moss', 'Fern 10', 'Aloe', 'Fern 20'], 0])
-    expect(filter).toBe('shade')
-    expect((await service.names()).slice(0, 3)).toEqual(['Moss', 'Aloe', 'Ivy'])
+    expect(filter).toBe(tag)
+    expect((await service.names()).slice(0, 3)).toEqual(['Fern -4', 'Ivy', 'Ivy'])
   })
 
   testPage('an edit shows what others make of the plant, and is stored all the same or dropped', async (begin) => {
@@ -427,23 +404,12 @@ describe('tools of the page', () => {
 
     await ui.visit(service)
     await ui.told('This browser keeps nothing of this page: after a reload, sign in again.')
-    const asked: string[] = []
-    page.on('dialog', (dialog) => {
-      asked.push(dialog.message())
-      return asked.length === 1 ? dialog.dismiss() : dialog.accept()
-    })
-    await ui.click('Delete plant 1')
-    const before = await service.names()
-    for (let times = 0; times < 2; times++) {
-      await ui.deletes(1, '“Fern”')
-      await ui.undoes(1, '“Fern”')
-    }
+    await ui.deletes(1, '“Fern”')
+    await ui.undoes('“Fern”')
     await ui.click('Edit plant 1')
     await ui.send({ Name: 'Ivy' }, 'Store the change')
     await ui.told('Changed to “Ivy”.')
 
-    const question = 'This browser keeps nothing of this page: after a reload, a delete cannot be undone. Delete?'
-    expect([asked, before]).toEqual([[question, question], ['Fern']])
     expect(await service.names()).toEqual(['Ivy'])
   })
 })

@@ -100,6 +100,8 @@ export function uiOf(page: Page) {
   const link = (name: 'First page' | 'Previous' | 'Next') => page.getByRole('link', { name, exact: true })
   /** What happened last. */
   const status = () => page.getByRole('status')
+  /** The button that puts back what was deleted. */
+  const undo = () => page.getByRole('button', { name: /^Undo / })
   /** Waits until the page tells that this has happened. */
   const told = (text: string) => status().getByText(text).waitFor()
   const signIn = async (token: string) => {
@@ -126,7 +128,7 @@ export function uiOf(page: Page) {
     return { done: promise }
   }
   return {
-    ...{ field, button, click, link, status, told, signIn, rows, onNext },
+    ...{ field, button, click, link, status, undo, told, signIn, rows, onNext },
     /** Waits until a text shows. */
     see: (text: string | RegExp) => page.getByText(text).waitFor(),
     search: () => page.getByRole('searchbox', { name: 'Find a plant' }),
@@ -154,9 +156,10 @@ export function uiOf(page: Page) {
       else await page.locator(`tr[data-id="${id}"]`).press('Delete')
       await told(`Deleted ${plant}.`)
     },
-    async undoes(id: number, plant: string) {
-      await click(`Undo the delete of plant ${id}`)
-      await told(`Restored ${plant}.`)
+    /** Puts back what was deleted, and waits until the page tells that. */
+    async undoes(plants: string) {
+      await undo().click()
+      await told(`Restored ${plants}.`)
     },
     /** The path of the file that the browser stores when one downloads all plants. */
     async downloaded() {

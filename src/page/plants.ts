@@ -1,0 +1,148 @@
+// Tested in test/http/socket/page-answers.test.ts.
+import { entityTagOf } from '../domain/etag.ts'
+import { CODES } from './answer.ts'
+import { Refusal, refusalIn, send } from './client.ts'
+import { FIELD_NAMES, type Plant } from './fields.ts'
+import { describePlant, describeRefusal } from './messages.ts'
+import { isIn, type Rows } from './rows.ts'
+import { state } from './state.ts'
+import { hashOf } from './storage.ts'
+
+/** A plant is not as the page has shown it, so it was not changed. `now` is `undefined` if it is gone. */
+export class Conflict extends Refusal {
+  constructor(readonly now: Plant | undefined) {
+    const what = now ? 'has changed since you opened it' : 'is deleted'
+    super(CODES.changed, `This plant ${what}, so your change is not stored.`)
+  }
+}
+
+/** So far another server on the same file may be behind. */
+const BEHIND_MAX_MS = 100
+/** What the server has said of plants, and when. */
+const said = new Map<string, { readonly plant: Plant | undefined; readonly atMs: number }>()
+
+/** What the server has said of plants with these ids, if it has. */
+export const saidOf = (ids: ReadonlySet<string>) =>
+  new Map([...said].flatMap(([id, { plant }]) => (ids.has(id) ? [[id, plant] as const] : [])))
+
+/** Notes what the server says of a plant. The answer to a write has no id. */
+function say(id: string, answered: Plant | undefined): Plant | undefined {
+  const plant = answered && { ...answered, id }
+  said.set(id, { plant, atMs: performance.now() })
+  return plant
+}
+
+/** Whether rows deny what the server had said just before it was asked for them, or has said since. */
+function isBehind(rows: Rows, askedMs: number): boolean {
+  for (const [id, { atMs }] of said) if (atMs < askedMs - BEHIND_MAX_MS && !state.busy.has(id)) said.delete(id)
+  const found = new Map(rows.plants.map((plant) => [plant.id, plant]))
+  return [...said].some(
+    ([id, { plant, atMs }]) => atMs >= askedMs - BEHIND_MAX_MS && isIn(id, rows) && !isSame(found.get(id), plant),
+  )
+}
+
+/** Reads rows, and once more if they are behind. */
+async function readRows<R extends Rows>(read: () => Promise<R>): Promise<R> {
+  const askedMs = performance.now()
+  const rows = await read()
+  if (!isBehind(rows, askedMs)) return rows
+  await new Promise((resolve) => setTimeout(resolve, BEHIND_MAX_MS))
+  return read()
+}
+
+const afterOf = (query: string | undefined) => new URLSearchParams(query).get('after') ?? ''
+
+/** A page of a list with its `ETag`, and the query of the next one. The server gives it relative to the list. */
+export const listPlants = (query: string) =>
+  readRows(async () => {
+    const { plants, headers } = await send('GET', `plants${query}`)
+    const next = /<(\?[^>]*)>/.exec(headers.get('link') ?? '')?.[1]
+    return { plants, after: afterOf(query), end: afterOf(next), etag: etagOf(headers), next }
+  })
+
+/** The plants of a page if they are no more those with this `ETag`: a 304 rejects. Nobody is told if the server is away. */
+export async function listChanged(query: string, etag: string) {
+  const expected = [CODES.noAnswer]
+  const { error, plants } = await send('GET', `plants${query}`, { headers: { 'if-none-match': etag }, expected })
+  return error === 0 ? plants : undefined
+}
+
+/** A strong `ETag`, which a proxy that compresses makes a weak one. */
+const etagOf = (headers: Headers) => (headers.get('etag') ?? '').replace(/^W\//, '')
+
+/** The stored plant with its `ETag`. `undefined` if there is none. */
+export async function getPlant(id: string) {
+  const { plants, etag } = await readRows(async () => {
+    const { plants, headers } = await send('GET', `plants/${id}?include=id`, { expected: [CODES.notFound] })
+    return { plants, after: `${BigInt(id) - 1n}`, end: id, etag: etagOf(headers) }
+  })
+  const [plant] = plants
+  return plant && { plant, etag }
+}
+
+/** Creates a plant. If its id is taken, the message of the refusal shows the stored plant. */
+export const createPlant = (plant: Plant) => createFrom(toJson(plant), plant)
+
+/**
+ * Creates the plant of a line of JSON. An equal one may be there already: browsers repeat requests by themselves, so it may come
+ * from this request.
+ */
+export async function createFrom(body: string, plant: Partial<Plant>) {
+  const { error, plants } = await send('POST', 'plants', { body, expected: [CODES.exists, CODES.unknown] })
+  if (error === 0 && plant.id !== undefined) say(plant.id, plants[0])
+  if (error === 0) return 'added'
+  if (plant.id === undefined) throw new Refusal(error, describeRefusal(error, ''))
+  const stored = (await look('POST', plant.id))?.plant
+  if (stored !== undefined && isSame(stored, plant)) return error === CODES.exists ? 'already there' : 'added'
+  const code = error === CODES.unknown && stored === undefined ? CODES.notDone : CODES.exists
+  throw new Refusal(code, describeRefusal(code, stored ? describePlant(stored) : ''))
+}
+
+/** The stored plant after a request of which the page does not know whether it was done. Nobody knows if that fails, too. */
+async function look(method: string, id: string) {
+  try {
+    const found = await getPlant(id)
+    say(id, found?.plant)
+    return found
+  } catch (error) {
+    const { message } = refusalIn(error)
+    throw new Refusal(CODES.unknown, `${message} ${describeRefusal(CODES.unknown, method)}`)
+  }
+}
+
+/**
+ * Stores the `wanted` plant, or deletes it without one, but only while it is stored as it is `shown`: `undefined` if there is
+ * none. Returns the plant that is stored then, and whether a request has done it. One that was done and then repeated is refused,
+ * so the page reads the plant. If nobody has changed it, the page sends once more with the `ETag` that the server gives it.
+ */
+export async function write(id: string, shown: Plant | undefined, wanted: Plant | undefined) {
+  const method = wanted ? 'PUT' : 'DELETE'
+  const expected = [CODES.notFound, CODES.changed, CODES.unknown]
+  const body = wanted ? toJson(wanted) : null
+  let found = shown && { plant: shown, etag: tagOf(shown) }
+  for (let round = 1; isSame(found?.plant, shown); round++) {
+    if (round > 2) throw new Refusal(CODES.changed, describeRefusal(CODES.changed, method))
+    const headers = found ? { 'if-match': found.etag } : { 'if-none-match': '*' }
+    const { error, plants } = await send(method, `plants/${id}`, { body, headers, expected })
+    if (error === 0 || error === CODES.notFound) return { stored: say(id, plants[0]), isDone: error === 0 }
+    found = await look(method, id)
+    if (error !== CODES.unknown) continue
+    if (!isSame(found?.plant, shown) || isSame(shown, wanted)) return { stored: found?.plant, isDone: true }
+    throw new Refusal(CODES.notDone, describeRefusal(CODES.notDone, method))
+  }
+  return { stored: found?.plant, isDone: false }
+}
+
+/** The `ETag` of a plant, as this version of the server computes it. */
+const tagOf = (plant: Plant) => entityTagOf(JSON.stringify(plant, FIELD_NAMES.slice(1)), { hash: hashOf })
+
+/** Whether two plants have the same values, or neither is there. */
+export const isSame = (one: Partial<Plant> | undefined, other: Partial<Plant> | undefined): boolean =>
+  FIELD_NAMES.every((field) => one?.[field] === other?.[field])
+
+/** The JSON of a plant. An integer keeps the digits that were typed. Any other id is sent as text, and refused. */
+export function toJson(plant: Partial<Plant>): string {
+  const { id } = plant
+  const json = JSON.stringify(plant, FIELD_NAMES)
+  return id !== undefined && /^(?:0|-?[1-9]\d*)$/.test(id) ? json.replace(`"${id}"`, id) : json
+}
