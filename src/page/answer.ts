@@ -4,8 +4,8 @@ import type { Plant } from './fields.ts'
 /** The error codes that the page treats in a way of their own. */
 export const CODES = {
   ...{ tokenInvalid: 40102, notFound: 40402, exists: 40901, changed: 41201 },
-  // Nobody has answered, as a proxy says it, or something between did so.
-  ...{ noAnswer: 50200, foreign: 51100 },
+  // Nobody has answered, as a proxy says it, or not in time, or something between did so.
+  ...{ noAnswer: 50200, silent: 50400, foreign: 51100 },
   // The user has given up a change: it is not known whether it is done, or a look has shown that it is not.
   ...{ unknown: -1, notDone: -2 },
 } as const
@@ -19,6 +19,9 @@ const BARE_STATUSES = [304, 400, 413, 429, 431]
 
 /** Whether a request may succeed later, so that it ends only if the user gives it up. */
 export const isPassing = (code: number) => PASSING_STATUSES.includes(Math.floor(code / 100))
+
+/** Whether a write may be done or not after this, and a look tells more than the same request once more. */
+export const isUnknown = (code: number) => code === CODES.silent || Math.floor(code / 100) === 500
 
 /** An answer of the service, or what stands for another one. */
 export interface Answer {

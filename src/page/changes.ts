@@ -1,8 +1,8 @@
 // Tested in test/http/socket/page-changes.test.ts.
 import { Refusal, refusalIn } from './client.ts'
 import type { Plant } from './fields.ts'
-import { countOf, describePlant, shown } from './messages.ts'
-import { Conflict, createPlant, isSame, saidOf, write } from './plants.ts'
+import { countOf, describePlant } from './messages.ts'
+import { Conflict, isSame, saidOf, write } from './plants.ts'
 import { set, shownWith, state } from './state.ts'
 
 /**
@@ -20,17 +20,11 @@ async function change(plants: readonly Plant[], act: () => Promise<string>): Pro
   return outcome instanceof Refusal ? outcome : undefined
 }
 
-export const add = (plant: Plant) =>
-  change([plant], async () => {
-    await createPlant(plant)
-    return `Added “${shown(plant.name)}”.`
-  })
-
-/** Stores a changed plant if the stored one is as it is `shown`: `undefined` if there is none. Otherwise returns a `Conflict`. */
-export const edit = (shown: Plant | undefined, wanted: Plant) =>
+/** Stores a plant if the stored one is as it is `shown`: `undefined` if there is none. Otherwise returns a `Conflict`. */
+export const store = (shown: Plant | undefined, wanted: Plant) =>
   change([wanted], async () => {
     const { stored: now } = await write(wanted.id, shown, wanted)
-    if (!isSame(now, wanted)) throw new Conflict(now)
+    if (!isSame(now, wanted)) throw new Conflict(shown, now)
     return `${shown ? 'Changed to' : 'Added'} ${describePlant(wanted)}.`
   })
 
@@ -59,31 +53,23 @@ async function eachOf(plants: readonly Plant[], done: string, act: (plant: Plant
   return [...problems, rest.length > 0 && `Not tried: ${countOf(rest.length)}.`]
 }
 
-/** Keeps a plant for Undo in the place of one with its id, or keeps none. Returns the one that was kept before. */
-function keepForUndo(id: string, plant: Plant | undefined): Plant | undefined {
-  const others = state.undo.filter((each) => each.id !== id)
-  const before = state.undo.find((each) => each.id === id)
-  set({ undo: plant ? [...others, plant] : others })
-  return before
-}
-
 /** Deletes plants until one is refused, each only while it is stored as it is shown. */
 export const remove = (plants: readonly Plant[]) =>
   change(plants, async () => {
-    const deleted: Plant[] = []
-    const gone: Plant[] = []
-    const changed: Plant[] = []
+    const [deleted, gone, changed]: Plant[][] & { length: 3 } = [[], [], []]
     const problems = await eachOf(plants, 'Deleted', async (plant) => {
       // Nobody may learn what comes of it.
-      const before = keepForUndo(plant.id, plant)
-      const { stored, isDone } = await write(plant.id, plant, undefined).catch((error) => {
-        if (refusalIn(error).code > 0) keepForUndo(plant.id, before)
+      set({ undo: [plant, ...without(plant)] })
+      try {
+        const { stored, isDone } = await write(plant.id, plant, undefined)
+        if (stored) set({ undo: without(plant) })
+        if (stored) changed.push(stored)
+        // A browser repeats requests by itself, so this page may have deleted what is gone.
+        else (isDone ? deleted : gone).push(plant)
+      } catch (error) {
+        if (refusalIn(error).code > 0) set({ undo: without(plant) })
         throw error
-      })
-      if (stored) keepForUndo(plant.id, before)
-      if (stored) changed.push(stored)
-      // A browser repeats requests by itself, so this page may have deleted what is gone.
-      else (isDone ? deleted : gone).push(plant)
+      }
     })
     return sentences(
       deleted.length > 0 && `Deleted ${nameOf(deleted)}.`,
@@ -93,6 +79,8 @@ export const remove = (plants: readonly Plant[]) =>
       ...problems,
     )
   })
+
+const without = ({ id }: Plant) => state.undo.filter((each) => each.id !== id)
 
 /** The plants that Undo puts back. Those whose delete is under way wait for its answer. */
 export const undoable = () => state.undo.filter(({ id }) => !state.busy.has(id))
@@ -108,8 +96,7 @@ export function restore(): void {
       if (stored && !isSame(stored, plant))
         return void taken.push(`${describePlant(plant)} is not restored: its id has ${describePlant(stored)} now.`)
       restored.push(plant)
-      keepForUndo(plant.id, undefined)
-      set({ focused: plant.id })
+      set({ undo: without(plant), focused: `[data-id='${plant.id}']` })
     })
     return sentences(restored.length > 0 && `Restored ${nameOf(restored)}.`, ...taken, ...problems)
   })

@@ -1,5 +1,5 @@
 // Tested in test/http/socket/page-answers.test.ts.
-import { type Answer, CODES, isPassing, readAnswer } from './answer.ts'
+import { type Answer, CODES, isPassing, isUnknown, readAnswer } from './answer.ts'
 import { describeRefusal } from './messages.ts'
 import { reset, set, state } from './state.ts'
 import { forgetToken, hashOf } from './storage.ts'
@@ -24,6 +24,8 @@ export function refusalIn(error: unknown): Refusal {
 const NOTHING_DONE = [42900, 42901, 50301, 50303]
 /** The pause before a request is sent again, unless the server says another one. */
 const RETRY_AFTER_S = 5
+/** The page waits so long for the head of an answer, and for each further part of it. */
+const SILENCE_MAX_MS = 30_000
 
 let token = ''
 /** The requests that wait to be sent again. They share one pause: it ends for all of them. */
@@ -52,9 +54,37 @@ interface Sent extends Pick<RequestInit, 'body' | 'headers'> {
   readonly expected?: readonly number[]
 }
 
+/** Sends a request once, and returns what comes of it. */
+async function ask(method: string, path: string, init: RequestInit): Promise<Answer> {
+  const job = new AbortController()
+  let timer = 0
+  const hear = () => {
+    clearTimeout(timer)
+    timer = setTimeout(() => job.abort(), SILENCE_MAX_MS)
+  }
+  try {
+    hear()
+    const { signal } = job
+    const response = await fetch(path, { cache: 'no-store', redirect: 'manual', ...init, method, signal })
+    const ears = new TransformStream<Uint8Array, Uint8Array>({
+      transform(part, rest) {
+        hear()
+        rest.enqueue(part)
+      },
+    })
+    const text = await new Response(response.body?.pipeThrough(ears)).text()
+    return readAnswer(method, path, response, text)
+  } catch {
+    const error = job.signal.aborted ? CODES.silent : CODES.noAnswer
+    return { error, message: '', plants: [], headers: new Headers() }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 /**
  * Sends a request, again and again if it may succeed later. Returns the answer of success, or the one with an `expected` error
- * code. Others reject with a `Refusal`. If the user gives up what may be done, the code is `unknown`.
+ * code. Others reject with a `Refusal`. The code is `unknown` if the user gives up what may be done, and after silence or a bug.
  */
 export async function send(method: string, path: string, { expected = [], ...sent }: Sent = {}): Promise<Answer> {
   const sentToken = token
@@ -63,9 +93,7 @@ export async function send(method: string, path: string, { expected = [], ...sen
   const headers = { authorization, 'content-type': 'application/json', ...sent.headers }
   let mayBeDone = false
   for (;;) {
-    const answer = await fetch(path, { cache: 'no-store', redirect: 'manual', ...sent, method, headers })
-      .then(async (response) => readAnswer(method, path, response, await response.text()))
-      .catch(() => ({ error: CODES.noAnswer, message: '', plants: [], headers: new Headers() }))
+    const answer = await ask(method, path, { ...sent, headers })
     const { error, message } = answer
     if (token === sentToken && error === CODES.tokenInvalid) endSession(describeRefusal(error, message))
     // Nobody waits for it any more.
@@ -73,10 +101,13 @@ export async function send(method: string, path: string, { expected = [], ...sen
     const isExpected = expected.includes(isPassing(error) ? CODES.noAnswer : error)
     if (error === 0 || isExpected) return answer
     const refusal = new Refusal(error, describeRefusal(error, message))
-    if (!isPassing(error)) throw refusal
-    mayBeDone ||= !NOTHING_DONE.includes(error)
-    if (await wait(refusal.message, Number(answer.headers.get('retry-after')) || RETRY_AFTER_S)) continue
-    if (!mayBeDone || !expected.includes(CODES.unknown)) throw refusal
+    const isInDoubt = expected.includes(CODES.unknown)
+    if (!isInDoubt || !isUnknown(error)) {
+      if (!isPassing(error)) throw refusal
+      mayBeDone ||= !NOTHING_DONE.includes(error)
+      if (await wait(refusal.message, Number(answer.headers.get('retry-after')) || RETRY_AFTER_S)) continue
+      if (!mayBeDone || !isInDoubt) throw refusal
+    }
     set({ notice: describeRefusal(CODES.unknown, method) })
     return { ...answer, error: CODES.unknown }
   }

@@ -34,11 +34,11 @@ async function findId(isWanted: () => boolean): Promise<string> {
   let low = lastShown > 0n ? lastShown : 0n
   let high: bigint | undefined
   for (let looks = 0, at = low; looks < LOOKS_MAX && isWanted(); looks++) {
-    const { plants, next } = await listPlants(`?limit=${LOOK_PLANTS}&after=${at}&include=id`)
+    const { plants, end } = await listPlants(LOOK_PLANTS, `${at}`)
     const last = plants.at(-1)
     if (last) low = BigInt(last.id)
     else high = at
-    if (low === high || (last && !next)) return freeFrom(low + 1n)
+    if (low === high || (last && !end)) return freeFrom(low + 1n)
     at = high === undefined ? 2n * low + 1n : (low + high) / 2n
     if (at > INT64_MAX) at = INT64_MAX
   }

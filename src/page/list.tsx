@@ -1,12 +1,11 @@
 // Tested in test/http/socket/page-lists.test.ts.
 import { useEffect } from 'preact/hooks'
 import { type Address, formatAddress } from './address.ts'
-import { Refusal, refusalIn } from './client.ts'
-import { FIELD_NAMES } from './fields.ts'
-import { countOf, shown } from './messages.ts'
+import { refusalIn } from './client.ts'
+import { because, countOf, shown } from './messages.ts'
 import { open } from './panel.ts'
 import { Button, Picture, useTitle } from './parts.tsx'
-import { listChanged, listPlants } from './plants.ts'
+import { isChanged, listPlants } from './plants.ts'
 import { refresh, useRead } from './reading.ts'
 import { type Listing, matches } from './rows.ts'
 import { SearchState, useSearch } from './search.tsx'
@@ -24,12 +23,7 @@ export function PlantList() {
   const search = useSearch(list && hasPages ? filter : '')
   // The rows of a search are not read again. The page behind them is, once it shows.
   const isDue = search.isFound && list?.after === after ? list.changes : changes
-  const { problem, isLoading } = useRead(() => readPage({ after, page }), after, isDue)
-  useEffect(() => {
-    const lookAgain = () => void (list && !document.hidden && tellNews(list))
-    document.addEventListener('visibilitychange', lookAgain)
-    return () => document.removeEventListener('visibilitychange', lookAgain)
-  }, [list])
+  const { problem, isLoading } = useRead(() => readPage(address), after, isDue)
   const listed = list?.plants.filter((plant) => matches(plant, filter)) ?? []
   const plants = search.isFound ? search.plants : listed
   /** The rows are those of another page. */
@@ -40,7 +34,7 @@ export function PlantList() {
   useEffect(() => {
     if (!isEmptied) return
     go({ after: before, page: page - 1 }, state.notice)
-    set({ focused: 'last' })
+    set({ focused: 'tr[data-id]:last-child' })
   }, [isEmptied])
   useTitle(filter === '' ? `Plants, page ${list?.page ?? page}` : `“${shown(filter)}”`)
   return (
@@ -53,7 +47,7 @@ export function PlantList() {
       )}
       {problem && (
         <p class="state" role="alert">
-          {`${list ? 'This is the list from before. ' : ''}The plants could not be loaded. ${problem}`}
+          {because(`${list ? 'This is the list from before. ' : ''}The plants could not be loaded`, problem)}
           <Button text="Try again" onClick={refresh} />
         </p>
       )}
@@ -61,7 +55,7 @@ export function PlantList() {
       {plants.length === 0 && !problem && (
         <Emptiness isLoading={isLoading || !isFresh || search.isRunning} hasPages={hasPages} />
       )}
-      {!search.isFound && list && hasPages && <Pages list={list} before={before} />}
+      {!search.isFound && list && hasPages && <Pages {...list} before={before} />}
       {list && !hasPages && !problem && upload !== 'running' && list.plants.length > 0 && (
         <p>{`${countOf(list.plants.length)} in all.`}</p>
       )}
@@ -70,13 +64,7 @@ export function PlantList() {
 }
 
 /** The ways to other pages. The one before begins behind an id that is known only if this tab has shown it. */
-function Pages({
-  list: { after, end, page },
-  before,
-}: {
-  readonly list: Listing
-  readonly before: string | undefined
-}) {
+function Pages({ after, end, page, before }: Listing & { readonly before: string | undefined }) {
   const to = (after: string, page: number) => ({
     href: formatAddress({ ...state.address, after, page }),
     // Another page begins at the top.
@@ -92,39 +80,36 @@ function Pages({
   )
 }
 
-/** The page of an address, and the id behind which the next one begins. */
-async function readPage({ after, page }: Pick<Address, 'after' | 'page'>) {
+/** The page of an address. */
+async function readPage({ after, page }: Address) {
   const { changes } = state
-  const query = `?limit=${PAGE_PLANTS}${after && `&after=${after}`}&include=id`
-  const list = { ...(await listPlants(query)), query, page, changes }
+  const list = { ...(await listPlants(PAGE_PLANTS, after)), page, changes }
   return { list, starts: new Map(state.starts).set(page, after) }
 }
 
-/** Tells that others have changed a page of the list, if it is still shown. */
-async function tellNews(list: Listing): Promise<void> {
-  const now = await listChanged(list.query, list.etag).catch(refusalIn)
-  const textOf = (plants: Listing['plants']) => JSON.stringify(plants, FIELD_NAMES)
-  if (state.list !== list || now === undefined || now instanceof Refusal || textOf(list.plants) === textOf(now)) return
-  set({ notice: 'Somebody has changed this list: Refresh shows it as it is now.' })
+/** Tells that others have changed the page of the list that is shown, once the tab is. */
+export async function tellNews(): Promise<void> {
+  const { list } = state
+  if (list === undefined || document.hidden || (await isChanged(PAGE_PLANTS, list).catch(refusalIn)) !== true) return
+  if (state.list === list && list.changes === state.changes)
+    set({ notice: 'Somebody has changed this list: Refresh shows it as it is now.' })
 }
 
 /** Why the list has no rows: it is on its way, nothing matches, or there is nothing. */
 function Emptiness({ isLoading, hasPages }: Readonly<Record<'isLoading' | 'hasPages', boolean>>) {
   const { filter } = state.address
-  const isFirst = !hasPages && state.upload !== 'running'
+  const isFirst = !isLoading && filter === '' && !hasPages && state.upload !== 'running'
   const texts = [
     [isLoading, filter === '' ? 'Loading your plants…' : 'Searching…'],
     [filter !== '', `No plant here contains “${shown(filter)}”.`],
     [hasPages, 'There are no plants on this page any more.'],
     [true, isFirst ? 'You have no plants yet.' : 'The upload brings the first plants.'],
   ] as const
-  const [, text] = texts.find(([isSo]) => isSo) ?? []
-  if (isLoading || filter !== '' || !isFirst) return <p class="state">{text}</p>
   return (
     <div class="state">
-      <Picture />
-      <p>{text}</p>
-      {state.canWrite && <Button text="Add your first plant" kind="primary" onClick={() => open('new')} />}
+      {isFirst && <Picture />}
+      <p>{texts.find(([isSo]) => isSo)?.[1]}</p>
+      {isFirst && state.canWrite && <Button text="Add your first plant" kind="primary" onClick={() => open('new')} />}
     </div>
   )
 }

@@ -2,7 +2,7 @@
 import { type ComponentChild, h, options, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Keys, showKeys } from './keys.tsx'
-import { PlantList } from './list.tsx'
+import { PlantList, tellNews } from './list.tsx'
 import { OnePlant } from './one-plant.tsx'
 import { hasTyped, open, openUpload } from './panel.ts'
 import { Button, focus, Notices, Picture } from './parts.tsx'
@@ -22,6 +22,7 @@ function App() {
   useEffect(() => {
     start(draw)
     addEventListener('beforeunload', (event) => (isChanging() || hasTyped()) && event.preventDefault())
+    document.addEventListener('visibilitychange', tellNews)
     returnToSession()
   }, [])
   const isSignedIn = canWrite !== undefined

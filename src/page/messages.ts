@@ -19,11 +19,15 @@ const SENTENCES: Readonly<Record<number, (detail: string) => string>> = {
   50302: () => 'The server cannot read or store anything at the moment.',
   50303: () => 'The server is too busy, or it is just restarting.',
   50200: () => 'The server cannot be reached.',
+  50400: () => 'The server has been silent for 30 seconds.',
   41201: () => 'The server refused this, though nobody has changed the plant. A proxy may change its header ETag.',
   51100: () => 'Something between this browser and the server answered: sign in there, then try again.',
-  [-1]: (method) => `It is not known whether this was ${participleOf(method)}.`,
+  [-1]: (method) => `${inDoubt(method)}.`,
   [-2]: (method) => `The server has not ${participleOf(method)} this: try again.`,
 }
+
+/** Without its end. */
+export const inDoubt = (method: string) => `It is not known whether this was ${participleOf(method)}`
 
 const participleOf = (method: string) => (method === 'DELETE' ? 'deleted' : 'stored')
 
@@ -31,8 +35,11 @@ const participleOf = (method: string) => (method === 'DELETE' ? 'deleted' : 'sto
 export function describeRefusal(code: number, detail: string): string {
   const sentence = SENTENCES[code]
   if (sentence !== undefined) return sentence(detail)
-  return `The server refused this. It says: ${quoted(detail) || `error ${code}.`}`
+  return because('The server refused this', quoted(detail) || `error ${code}.`)
 }
+
+/** One sentence of what is so and why. */
+export const because = (what: string, why: string): string => `${what}: ${why.charAt(0).toLowerCase()}${why.slice(1)}`
 
 /** A message of the server with quotes around names. */
 function quoted(message: string): string {

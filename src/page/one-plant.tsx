@@ -19,7 +19,7 @@ export function OnePlant() {
     changes,
   )
   // Back in the list, the row of the plant has the focus.
-  useEffect(() => () => set({ focused: id }), [id])
+  useEffect(() => () => set({ focused: `[data-id='${id}']` }), [id])
   const plant = one?.id === id ? one.plant : undefined
   useTitle(plant ? shown(plant.name) : `Plant ${id}`)
   return (

@@ -25,7 +25,7 @@ export function close(): void {
   const { panel } = state
   keep({ panel: undefined, typed: {} })
   // The element that had the focus is gone.
-  if (typeof panel === 'object') set({ focused: panel.id })
+  if (typeof panel === 'object') set({ focused: `[data-id='${panel.id}']` })
   else focus('main')
 }
 

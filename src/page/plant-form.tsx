@@ -1,7 +1,6 @@
 // Tested in test/http/socket/page-changes.test.ts.
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { CODES } from './answer.ts'
-import { add, edit } from './changes.ts'
+import { store } from './changes.ts'
 import type { Refusal } from './client.ts'
 import { FIELDS, type Plant, titleOf } from './fields.ts'
 import { useSuggestedId } from './free-id.ts'
@@ -24,11 +23,11 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
   useLayoutEffect(begin, [])
 
   const send = async (plant: Plant, isSuggested: boolean) => {
-    const refusal = await (edited ? edit(stored, plant) : add(plant))
+    const refusal = await store(stored, plant)
     setIsBusy(false)
     setProblem(problemIn(refusal, isSuggested))
-    if (isSuggested && (!refusal || refusal.code === CODES.exists)) suggestBehind(plant.id)
-    if (refusal instanceof Conflict) setConflict(refusal)
+    if (isSuggested && (!refusal || refusal instanceof Conflict)) suggestBehind(plant.id)
+    if (refusal instanceof Conflict && edited) setConflict(refusal)
     if (refusal && form.current === null) set({ notice: refusal.message }) // It was closed meanwhile.
     if (refusal || form.current === null) return
     if (edited) close()
@@ -148,8 +147,8 @@ const ConflictState = ({ conflict: { message, now } }: { readonly conflict: Conf
 
 /** What to tell about a refusal, and beside which field. A conflict has a place of its own. */
 function problemIn(refusal?: Refusal, isSuggested = false) {
-  if (refusal === undefined || refusal instanceof Conflict) return { field: '', message: '' }
-  if (refusal.code !== CODES.exists) return { field: '', message: refusal.message }
+  if (!(refusal instanceof Conflict)) return { field: '', message: refusal?.message ?? '' }
+  if (state.panel !== 'new') return { field: '', message: '' }
   return { field: 'id', message: `${refusal.message} ${isSuggested ? 'Take the next one.' : 'Choose another id.'}` }
 }
 

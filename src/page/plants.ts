@@ -3,16 +3,20 @@ import { entityTagOf } from '../domain/etag.ts'
 import { CODES } from './answer.ts'
 import { Refusal, refusalIn, send } from './client.ts'
 import { FIELD_NAMES, type Plant } from './fields.ts'
-import { describePlant, describeRefusal } from './messages.ts'
-import { isIn, type Rows } from './rows.ts'
+import { because, describePlant, describeRefusal, inDoubt } from './messages.ts'
+import { isIn, type Listing, type Rows } from './rows.ts'
 import { state } from './state.ts'
 import { hashOf } from './storage.ts'
 
-/** A plant is not as the page has shown it, so it was not changed. `now` is `undefined` if it is gone. */
+/** A plant is not as the page has shown it, so it was not stored. `now` is `undefined` if it is gone. */
 export class Conflict extends Refusal {
-  constructor(readonly now: Plant | undefined) {
+  constructor(
+    shown: Plant | undefined,
+    readonly now: Plant | undefined,
+  ) {
     const what = now ? 'has changed since you opened it' : 'is deleted'
-    super(CODES.changed, `This plant ${what}, so your change is not stored.`)
+    const taken = now && !shown && describeRefusal(CODES.exists, describePlant(now))
+    super(CODES.changed, taken || `This plant ${what}, so your change is not stored.`)
   }
 }
 
@@ -50,21 +54,20 @@ async function readRows<R extends Rows>(read: () => Promise<R>): Promise<R> {
   return read()
 }
 
-const afterOf = (query: string | undefined) => new URLSearchParams(query).get('after') ?? ''
+const listOf = (limit: number, after: string) => `plants?limit=${limit}${after && `&after=${after}`}&include=id`
 
-/** A page of a list with its `ETag`, and the query of the next one. The server gives it relative to the list. */
-export const listPlants = (query: string) =>
+/** A page of the list with its `ETag`. */
+export const listPlants = (limit: number, after: string) =>
   readRows(async () => {
-    const { plants, headers } = await send('GET', `plants${query}`)
-    const next = /<(\?[^>]*)>/.exec(headers.get('link') ?? '')?.[1]
-    return { plants, after: afterOf(query), end: afterOf(next), etag: etagOf(headers), next }
+    const { plants, headers } = await send('GET', listOf(limit, after))
+    const [, end = ''] = /[?&]after=(-?\d+)/.exec(headers.get('link') ?? '') ?? []
+    return { plants, after, end, etag: etagOf(headers) }
   })
 
-/** The plants of a page if they are no more those with this `ETag`: a 304 rejects. Nobody is told if the server is away. */
-export async function listChanged(query: string, etag: string) {
-  const expected = [CODES.noAnswer]
-  const { error, plants } = await send('GET', `plants${query}`, { headers: { 'if-none-match': etag }, expected })
-  return error === 0 ? plants : undefined
+/** Whether the plants of a page are others by now: a 304 rejects. Nobody is told if the server is away. */
+export async function isChanged(limit: number, { after, etag }: Listing): Promise<boolean> {
+  const sent = { headers: { 'if-none-match': etag }, expected: [CODES.noAnswer] }
+  return (await send('GET', listOf(limit, after), sent)).error === 0
 }
 
 /** A strong `ETag`, which a proxy that compresses makes a weak one. */
@@ -79,9 +82,6 @@ export async function getPlant(id: string) {
   const [plant] = plants
   return plant && { plant, etag }
 }
-
-/** Creates a plant. If its id is taken, the message of the refusal shows the stored plant. */
-export const createPlant = (plant: Plant) => createFrom(toJson(plant), plant)
 
 /**
  * Creates the plant of a line of JSON. An equal one may be there already: browsers repeat requests by themselves, so it may come
@@ -105,8 +105,7 @@ async function look(method: string, id: string) {
     say(id, found?.plant)
     return found
   } catch (error) {
-    const { message } = refusalIn(error)
-    throw new Refusal(CODES.unknown, `${message} ${describeRefusal(CODES.unknown, method)}`)
+    throw new Refusal(CODES.unknown, because(inDoubt(method), refusalIn(error).message))
   }
 }
 

@@ -5,8 +5,8 @@ import { countOf } from './messages.ts'
 import { listPlants, toJson } from './plants.ts'
 import { type State, set, state } from './state.ts'
 
-/** The first query of a list that is read as a whole. */
-export const ALL_PLANTS = '?limit=1000&include=id'
+/** So many plants a request if all are read. */
+export const ALL_LIMIT = 1000
 /** How long a browser may take to open the file. */
 const DOWNLOAD_OPENS_MS = 60_000
 
@@ -16,15 +16,13 @@ export function useRead(read: () => Promise<Partial<State>>, ...inputs: readonly
   useEffect(() => {
     let isCurrent = true
     setHow({ problem: '', isLoading: true })
-    const end = (problem: string, found: Partial<State>) => {
+    const end = (found: Partial<State> | Refusal) => {
       if (!isCurrent) return
-      set(found)
-      setHow({ problem, isLoading: false })
+      const isRead = !(found instanceof Refusal)
+      if (isRead) set(found)
+      setHow({ problem: isRead ? '' : found.message, isLoading: false })
     }
-    read().then(
-      (found) => end('', found),
-      (error) => end(refusalIn(error).message, {}),
-    )
+    void read().catch(refusalIn).then(end)
     return () => {
       isCurrent = false
     }
@@ -43,18 +41,17 @@ export async function download(): Promise<void> {
     isStopped = true
     set({ job: undefined })
   }
-  const queries = [ALL_PLANTS]
   const parts: Blob[] = []
-  let count = 0
-  for (const query of queries) {
+  let [count, after] = [0, '']
+  do {
     set({ job: { text: `Downloaded ${countOf(count)} so far.`, stop } })
-    const page = await listPlants(query).catch(refusalIn)
+    const page = await listPlants(ALL_LIMIT, after).catch(refusalIn)
     if (isStopped) return
     if (page instanceof Refusal) return set({ job: undefined, notice: page.message })
     count += page.plants.length
     parts.push(new Blob(page.plants.map((plant) => `${toJson(plant)}\n`)))
-    if (page.next) queries.push(page.next)
-  }
+    after = page.end
+  } while (after !== '')
   const href = URL.createObjectURL(new Blob(parts, { type: 'application/jsonl' }))
   Object.assign(document.createElement('a'), { href, download: 'plants.jsonl' }).click()
   setTimeout(() => URL.revokeObjectURL(href), DOWNLOAD_OPENS_MS)

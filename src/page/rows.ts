@@ -11,10 +11,9 @@ export interface Rows {
   readonly end: string
 }
 
-/** A page of the list, as the server has it. */
+/** A page of the list, as the server has it, with its number and its `ETag`. */
 export interface Listing extends Rows {
   readonly page: number
-  readonly query: string
   readonly etag: string
   /** How many changes there were when it was read. */
   readonly changes: number
@@ -23,15 +22,10 @@ export interface Listing extends Rows {
 /** What a search over all pages has found so far. */
 export interface Search extends Rows {
   readonly filter: string
-  /** How many plants were searched. `undefined` once they have changed. */
+  /** How many plants were searched, on how many pages. Not known once plants have changed. */
   readonly searched: number | undefined
-  /** How many pages were read for that. */
   readonly pages: number
-  /** The query of the next page. Nothing if there is none. */
-  readonly next: string | undefined
   readonly isRunning: boolean
-  /** Why it has ended early. */
-  readonly problem: string
 }
 
 /** Whether rows have the plant with this id, if there is one. */

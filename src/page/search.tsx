@@ -1,10 +1,10 @@
 // Tested in test/http/socket/page-lists.test.ts.
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import { Refusal, refusalIn } from './client.ts'
-import { countOf, shown } from './messages.ts'
+import { because, countOf, shown } from './messages.ts'
 import { Button } from './parts.tsx'
 import { listPlants } from './plants.ts'
-import { ALL_PLANTS } from './reading.ts'
+import { ALL_LIMIT } from './reading.ts'
 import { matches, type Search } from './rows.ts'
 import { set, state } from './state.ts'
 
@@ -15,32 +15,39 @@ const LETTERS_MIN = 2
 const PAUSE_MS = 300
 const PAGES_MAX = 10
 
-const NOTHING: Search = {
-  ...{ filter: '', plants: [], after: '', end: '', searched: 0, pages: 0, next: ALL_PLANTS, isRunning: false },
-  problem: '',
+const NOTHING: Search = { filter: '', plants: [], after: '', end: '', searched: 0, pages: 0, isRunning: false }
+
+const isWhole = ({ pages, end }: Search) => pages > 0 && end === ''
+
+/** The search that runs, if one does. */
+let job = new AbortController()
+
+function stop(): void {
+  job.abort()
+  if (state.search) set({ search: { ...state.search, isRunning: false } })
 }
 
-/** Reads pages and collects the plants in them that contain the text, so far as the search is still wanted. */
-async function goOn(signal: AbortSignal, pagesMax: number): Promise<void> {
-  const found = () => (signal.aborted ? undefined : state.search)
-  for (let now = found(); now?.next && now.pages < pagesMax && now.plants.length < HITS_MAX; now = found()) {
-    const page = await listPlants(now.next).catch(refusalIn)
+/** Reads further pages and collects the plants in them that contain the text, until another search begins or one stops it. */
+async function run(from: Search, filter: string, pagesMax: number, pauseMs = 0): Promise<void> {
+  job.abort()
+  job = new AbortController()
+  const { signal } = job
+  set({ search: { ...from, filter, isRunning: true } })
+  await new Promise((resolve) => setTimeout(resolve, pauseMs))
+  for (let now = state.search; !signal.aborted && now?.isRunning; now = state.search) {
+    if (isWhole(now) || now.pages >= pagesMax || now.plants.length >= HITS_MAX) return stop()
+    const page = await listPlants(ALL_LIMIT, now.end).catch(refusalIn)
     // Plants may have changed meanwhile.
-    const search = found()
-    if (search === undefined) return
-    if (page instanceof Refusal) return set({ search: { ...search, isRunning: false, problem: page.message } })
-    const { filter, plants, searched, pages } = search
-    const hits = page.plants.filter((plant) => matches(plant, filter))
-    set({
-      search: {
-        ...search,
-        ...{ plants: [...plants, ...hits], end: page.end, next: page.next, pages: pages + 1 },
-        searched: searched === undefined ? undefined : searched + page.plants.length,
-      },
-    })
+    const { search } = state
+    if (signal.aborted || search === undefined) return
+    if (page instanceof Refusal) {
+      set({ notice: because('The search has ended', page.message) })
+      return stop()
+    }
+    const plants = [...search.plants, ...page.plants.filter((plant) => matches(plant, filter))]
+    const searched = search.searched === undefined ? undefined : search.searched + page.plants.length
+    set({ search: { ...search, plants, searched, pages: search.pages + 1, end: page.end } })
   }
-  const search = found()
-  if (search) set({ search: { ...search, isRunning: false } })
 }
 
 /**
@@ -49,59 +56,42 @@ async function goOn(signal: AbortSignal, pagesMax: number): Promise<void> {
  */
 export function useSearch(filter: string) {
   const { search = NOTHING } = state
-  const job = useRef(new AbortController())
   const hits = search.plants.filter((plant) => matches(plant, filter))
-  const stop = () => job.current.abort()
-  const run = async (from: Search, pagesMax: number, pauseMs = 0) => {
-    stop()
-    job.current = new AbortController()
-    const { signal } = job.current
-    set({ search: { ...from, filter, isRunning: true, problem: '' } })
-    await new Promise((resolve) => setTimeout(resolve, pauseMs))
-    await goOn(signal, pagesMax)
-  }
   const isNone = state.search === undefined
   useEffect(() => {
     if ([...filter.trim()].length < LETTERS_MIN) return isNone ? undefined : set({ search: undefined })
     const isNarrower = search.filter !== '' && filter.toLowerCase().includes(search.filter.toLowerCase())
     if (search.filter !== filter || search.isRunning)
-      void run(isNarrower ? { ...search, plants: hits } : NOTHING, PAGES_MAX, PAUSE_MS)
+      void run(isNarrower ? { ...search, plants: hits } : NOTHING, filter, PAGES_MAX, PAUSE_MS)
   }, [filter, isNone])
-  useEffect(() => stop, [])
+  useEffect(() => () => job.abort(), [])
   return {
     ...search,
     plants: hits.slice(0, HITS_MAX),
     isFull: hits.length >= HITS_MAX,
     // Until the search has a hit or an end, those on the page that is shown are there.
     isFound: hits.length > 0 || (search.pages > 0 && !search.isRunning),
-    searchRest: () => void run({ ...search, plants: hits }, Number.POSITIVE_INFINITY),
-    stop() {
-      stop()
-      set({ search: { ...search, isRunning: false } })
-    },
   }
 }
 
 /** How far a search is, and what goes on with it. */
 export function SearchState(search: ReturnType<typeof useSearch>) {
-  const { plants, searched, next, isFound, isFull, isRunning, problem, searchRest, stop } = search
+  const { plants, searched, isFound, isFull, isRunning } = search
   const { filter } = state.address
   const among = searched === undefined ? '' : ` among ${searched.toLocaleString('en')}`
   const found = `${countOf(plants.length)} with “${shown(filter)}”${among}`
-  const isWhole = next === undefined
   const texts = [
     [!isFound, `On this page, plants with “${shown(filter)}”:`],
     [isFull, `The first ${found}. There may be more: search for a longer text.`],
-    [isWhole, `On all pages: ${found}.`],
+    [isWhole(search), `On all pages: ${found}.`],
     [true, `${found} so far.`],
   ] as const
-  const canGoOn = search.filter !== '' && !isRunning && !isWhole && !isFull
+  const canGoOn = search.filter !== '' && !isRunning && !isWhole(search) && !isFull
   return (
     <>
       <span aria-live="polite">{texts.find(([isSo]) => isSo)?.[1]}</span>
-      {problem && <span role="alert">{`The search has ended. ${problem}`}</span>}
       {isRunning && <Button text="Stop searching" onClick={stop} />}
-      {canGoOn && <Button text="Search the rest" onClick={searchRest} />}
+      {canGoOn && <Button text="Search the rest" onClick={() => run(search, filter, Number.POSITIVE_INFINITY)} />}
     </>
   )
 }

@@ -3,26 +3,20 @@ import { type Address, formatAddress, parseAddress } from './address.ts'
 import type { Plant } from './fields.ts'
 import { type Listing, type Said, type Search, withSaid } from './rows.ts'
 
+/** Texts: whose token it is, when it ends if that is soon, why a sign-in failed or a session ended, and what happened last. */
+type Texts = Readonly<Record<'user' | 'ending' | 'problem' | 'notice', string>>
+
 /** All that parts of the page share. The page is drawn anew after each change of it. */
-export interface State {
+export interface State extends Texts {
   readonly address: Address
   /** A token that the browser keeps is tried, or a reload signs out. */
   readonly isReturning: boolean
   /** Whether the token may write. `undefined` as long as nobody is signed in. */
   readonly canWrite: boolean | undefined
-  /** Whose token it is. */
-  readonly user: string
-  /** When the token ends, if that is soon. */
-  readonly ending: string
-  /** Why a sign-in failed, or a session has ended. */
-  readonly problem: string
-  /** What happened last. */
-  readonly notice: string
   /** Requests wait until they are sent again. */
   readonly pause: { readonly message: string; readonly seconds: number } | undefined
-  /** What goes on in the background. */
+  /** What goes on in the background, and how many plants are deleted or restored so far. */
   readonly job: { readonly text: string; readonly stop: () => void } | undefined
-  /** How many plants are deleted or restored so far. */
   readonly progress: State['job']
   /** What is open above the list: the form for a new plant or for one that is edited. */
   readonly panel: 'new' | Plant | undefined
@@ -32,8 +26,9 @@ export interface State {
   readonly typed: Readonly<Record<string, string>>
   /** Plants whose delete was sent since the sign-in or the last Undo, which puts them back. */
   readonly undo: readonly Plant[]
-  /** The ids of the plants that are being changed. */
+  /** The ids of the plants that are being changed, and of the rows that are ticked until another address shows others. */
   readonly busy: ReadonlySet<string>
+  readonly selected: ReadonlySet<string>
   /** Grows when what is shown shall be read again. */
   readonly changes: number
   /** Behind which ids the pages begin that were shown, by their numbers. */
@@ -42,9 +37,7 @@ export interface State {
   readonly list: Listing | undefined
   readonly search: Search | undefined
   readonly one: { readonly id: string; readonly plant: Plant | undefined } | undefined
-  /** The ids of the rows that are ticked, until another address shows others. */
-  readonly selected: ReadonlySet<string>
-  /** The id of the plant whose row gets the focus once it is there. Or it is the `first` or the `last` row. */
+  /** The selector of the row that gets the focus once it is there. */
   readonly focused: string
 }
 
@@ -103,11 +96,11 @@ export function arrive(): void {
 /** Leaves no address and no title of a user in the history. A new entry ends those that were ahead. */
 export async function forgetAddresses(): Promise<void> {
   if (depth > 0) {
-    const { promise, resolve } = Promise.withResolvers<unknown>()
-    addEventListener('popstate', resolve, { once: true })
-    setTimeout(resolve, MOVE_MAX_MS)
-    history.go(-depth)
-    await promise
+    await new Promise((resolve) => {
+      addEventListener('popstate', resolve, { once: true })
+      setTimeout(resolve, MOVE_MAX_MS)
+      history.go(-depth)
+    })
   }
   history.replaceState(null, '', '#/')
   // The entry gets a title only if that changes.

@@ -12,23 +12,15 @@ import { go, set, state } from './state.ts'
 /** Three lines of a row show fewer characters than this. The view of the plant shows all of them. */
 const CELL_MAX = 600
 
-/** The row of a plant, the first or the last one. */
-const rowOf = (id: string): HTMLElement | undefined => {
-  const rows = [...document.querySelectorAll<HTMLElement>('tr[data-id]')]
-  if (id === 'last') return rows.at(-1)
-  return id === 'first' ? rows[0] : rows.find((row) => row.dataset.id === id)
-}
-
 /** Deletes plants of the table. The focus goes to the next row that stays, or to the one before. */
 function removeRows(plants: readonly Plant[]): void {
   const rows = [...document.querySelectorAll<HTMLElement>('tr[data-id]')]
   const ids = new Set(plants.map(({ id }) => id))
-  const idOf = (row: HTMLElement) => row.dataset.id ?? ''
-  const last = rows.findLastIndex((row) => ids.has(idOf(row)))
-  const stays = (row: HTMLElement) => !ids.has(idOf(row)) && !state.busy.has(idOf(row))
-  const next = rows.slice(last).find(stays) ?? rows.slice(0, last).findLast(stays)
+  const isGoing = ({ dataset: { id = '' } }: HTMLElement) => ids.has(id) || state.busy.has(id)
+  const last = rows.findLastIndex(({ dataset: { id = '' } }) => ids.has(id))
+  const next = rows.slice(last).find((row) => !isGoing(row)) ?? rows.slice(0, last).findLast((row) => !isGoing(row))
   if (next) next.focus()
-  else set({ focused: 'first' })
+  else set({ focused: 'tr[data-id]' })
   void remove(plants)
 }
 
@@ -60,7 +52,7 @@ export function Selection() {
 export function PlantTable({ plants }: { readonly plants: readonly Plant[] }) {
   const { focused, busy, canWrite, selected } = state
   useEffect(() => {
-    const row = focused && busy.size === 0 ? rowOf(focused) : undefined
+    const row = focused && busy.size === 0 && document.querySelector<HTMLElement>(focused)
     if (!row) return
     // Nobody who is typing is interrupted.
     if (!document.activeElement?.matches('input:not([type=checkbox])')) row.focus()

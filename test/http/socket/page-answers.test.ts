@@ -1,4 +1,5 @@
 import { describe, expect } from 'bun:test'
+import { until } from '../../support/until.ts'
 import { pageTests, urlOf } from '../support/page.ts'
 import { startProxy } from '../support/proxy.ts'
 
@@ -40,7 +41,7 @@ describe('answers on the way to the page', () => {
       end: () => Promise<void>,
     ) => {
       for (const lie of lies) {
-        proxy.answer(({ url }) => (new URL(url).pathname === path ? FOREIGN[lie]?.() : undefined))
+        proxy.answer(({ url }) => (RegExp(`^${path}$`).test(new URL(url).pathname) ? FOREIGN[lie]?.() : undefined))
         await act()
         await ui.see(SENTENCE)
         seen.push([lie, path, await ui.status().textContent()])
@@ -73,14 +74,14 @@ describe('answers on the way to the page', () => {
     await ui.newPlant()
     await acts(
       all,
-      '/plants',
+      '/plants/\\d+',
       () => ui.send({ Name: 'Moss' }),
       () => ui.told('Added “Moss”.'),
     )
 
     expect(seen).toEqual([
       ['a login page', '/token', 'Signing in…'],
-      ...['/plants', '/plants/1', '/plants'].flatMap((path) => all.map((lie) => [lie, path, ''])),
+      ...['/plants', '/plants/1', '/plants/\\d+'].flatMap((path) => all.map((lie) => [lie, path, ''])),
     ])
     expect(await said()).toEqual([])
     expect(errors.filter((error) => !error.startsWith('Failed to load resource'))).toEqual([])
@@ -95,7 +96,7 @@ describe('answers on the way to the page', () => {
       const { service, page, ui } = await begin({ plants: ['Fern', 'Ivy', 'Moss'], isClosed: true })
       using proxy = startProxy(service)
       const away = () => new Response(null, { status: 502 })
-      const doubt = page.getByText(/It is not known whether this was (stored|deleted)\./)
+      const doubt = page.getByText(/It is not known whether this was (stored|deleted)[.:]/)
       const counts: number[] = []
       /** Gives up a change whose answer is lost, then what looks at the plant, then nothing: returns what the page tells. */
       const giveUp = async (method: string, act: () => Promise<void>) => {
@@ -132,9 +133,9 @@ describe('answers on the way to the page', () => {
 
       // Who gives up the look at the plant as well is told that once more.
       await ui.click('New plant')
-      await giveUp('POST', () => ui.send({ Name: 'Aloe' }))
+      await giveUp('PUT', () => ui.send({ Name: 'Aloe' }))
       await ui.click('Give up')
-      await page.getByRole('form').getByText('The server cannot be reached. It is not known whether').waitFor()
+      await page.getByRole('form').getByText('It is not known whether this was stored: the server cannot').waitFor()
       counts.push(await doubt.count())
       await ui.click('Give up')
       proxy.answer()
@@ -145,7 +146,7 @@ describe('answers on the way to the page', () => {
         await ui.click('Delete selected')
       })
       await ui.click('Give up')
-      await ui.told('The server cannot be reached. It is not known whether this was deleted.')
+      await ui.told('It is not known whether this was deleted: the server cannot be reached.')
       counts.push(await doubt.count())
       await ui.click('Give up')
       await page.getByRole('alert').getByText('This is the list from before.').waitFor()
@@ -167,8 +168,8 @@ describe('answers on the way to the page', () => {
     await ui.signIn(service.token)
     await ui.newPlant()
     proxy.answer(({ method }, ask) => {
-      if (method !== 'POST') return
-      proxy.answer((request) => (request.method === 'POST' ? busy() : undefined))
+      if (method !== 'PUT') return
+      proxy.answer((request) => (request.method === 'PUT' ? busy() : undefined))
       return ask().then(() => new Response(null, { status: 502 }))
     })
     await ui.send({ Name: 'Fern' })
@@ -180,6 +181,84 @@ describe('answers on the way to the page', () => {
 
     expect(await service.names()).toEqual(['Fern'])
   })
+
+  testPage(
+    'a server that is silent for 30 s, or has a bug, is asked what has happened, and that is told',
+    async (begin) => {
+      const { service, page, ui } = await begin({ plants: ['Fern', 'Ivy'], isClosed: true })
+      using proxy = startProxy(service)
+      const silence = () => new Promise<Response>(() => {})
+      const bug = () => Response.json({ error: 50000, message: 'The server has a bug.' }, { status: 500 })
+      /** Such an answer comes to the next request with this method, which is sent on or not. */
+      const answers = async (
+        method: string,
+        isDone: boolean,
+        answer: () => Promise<Response> | Response,
+        act: () => unknown,
+      ) => {
+        const begun = Promise.withResolvers<void>()
+        proxy.answer((request, ask) => {
+          if (request.method !== method) return
+          proxy.answer()
+          return (isDone ? ask() : Promise.resolve()).then(() => {
+            begun.resolve()
+            return answer()
+          })
+        })
+        await act()
+        await begun.promise
+        if (answer !== bug) await page.clock.runFor(30_000)
+      }
+
+      await page.clock.install()
+      await page.goto(urlOf(proxy))
+      await ui.signIn(service.token)
+      await ui.newPlant()
+      await answers('PUT', true, silence, () => ui.send({ Name: 'Moss' }))
+      await ui.told('Added “Moss”.')
+      await answers('PUT', false, bug, () => ui.send({ Id: '4', Name: 'Aloe' }))
+      await ui.see('The server has not stored this: try again.')
+      await ui.field('Name').fill('')
+      await page.keyboard.press('Escape')
+      await answers('DELETE', false, silence, () => ui.click('Delete plant 1'))
+      await ui.told('The server has not deleted this: try again.')
+      // A list whose parts come in time may take longer, until the next one does not come.
+    let send = (_part: string) => {}
+    const slow = new ReadableStream<Uint8Array>({
+      start(stream) {
+        send = (part) => stream.enqueue(new TextEncoder().encode(part))
+      },
+    })
+    const isHeard = (parts: number) =>
+      until('the page has read it', async () => (await page.evaluate<number>('globalThis.parts')) === parts)
+    await page.evaluate(`globalThis.parts = 0, globalThis.decode = TextDecoder.prototype.decode
+      TextDecoder.prototype.decode = function (...part) {
+        if (part[0].length === 1) globalThis.parts++
+        return decode.apply(this, part)
+      }`)
+    send('[')
+    let isDeleted = false
+    proxy.answer(({ method, url }, ask) => {
+      if (url.includes('limit=') && isDeleted) return new Response(slow)
+      isDeleted ||= method === 'DELETE'
+      return method === 'DELETE' ? ask().then(bug) : undefined
+    })
+    await ui.click('Delete plant 2')
+    await ui.told('Deleted “Ivy”.')
+    for (const part of [1, 2, 3]) {
+        await isHeard(part)
+        await page.clock.runFor(20_000)
+        send(' ')
+      }
+      await isHeard(4)
+      const early = await page.locator('.pause').count()
+      proxy.answer()
+      await page.clock.runFor(30_000)
+      await page.locator('.pause').getByText('The server has been silent for 30 seconds.').waitFor()
+
+      expect([early, await service.names()]).toEqual([0, ['Fern', 'Moss']])
+    },
+  )
 
   testPage('a line of an upload that one gives up is not counted as refused', async (begin) => {
     const { service, page, ui } = await begin({ isClosed: true })
@@ -212,7 +291,7 @@ describe('answers on the way to the page', () => {
     await ui.click('Give up')
     await ui.told('Added 0 plants: stopped at line 1.')
 
-    expect(told).toEqual(['Line 1: The server cannot be reached. It is not known whether this was stored.'])
+    expect(told).toEqual(['Line 1: It is not known whether this was stored: the server cannot be reached.'])
     expect(await service.names()).toEqual(['Fern'])
   })
 

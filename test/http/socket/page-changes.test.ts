@@ -1,4 +1,3 @@
-import { Database } from 'bun:sqlite'
 import { describe, expect } from 'bun:test'
 import type { Route } from 'playwright-core'
 import { startRelay } from '../../support/relay.ts'
@@ -61,7 +60,7 @@ describe('changes on the page', () => {
       await service.delete(1)
       await ui.undoes('“Fern” (shade)')
       await ui.click('New plant')
-      await losing('POST', '/plants', () => ui.send({ Id: '2', Name: 'Moss' }), 'Added “Moss”.')
+      await losing('PUT', '/plants/2', () => ui.send({ Id: '2', Name: 'Moss' }), 'Added “Moss”.')
       await ui.row(2).waitFor()
       await ui.click('Edit plant 2')
       await losing('PUT', '/plants/2', () => ui.send({ Name: 'Ivy' }, 'Store the change'), 'Changed to “Ivy”.')
@@ -93,13 +92,13 @@ describe('changes on the page', () => {
     await page.goto(urlOf(relay))
     await ui.signIn(service.token)
     await ui.click('New plant')
-    await repeating('POST /plants', () => ui.send({ Id: '2', Name: 'Moss' }), 'Added “Moss”.')
+    await repeating('PUT /plants/2', () => ui.send({ Id: '2', Name: 'Moss' }), 'Added “Moss”.')
     await ui.click('Edit plant 2')
     await repeating('PUT /plants/2', () => ui.send({ Name: 'Ivy' }, 'Store the change'), 'Changed to “Ivy”.')
     await repeating('DELETE /plants/1', () => ui.click('Delete plant 1'), '“Fern” (shade) is deleted.')
     await ui.undoes('“Fern” (shade)')
 
-    expect([refused, await said()]).toEqual([['POST 409', 'PUT 412', 'DELETE 404'], []])
+    expect([refused, await said()]).toEqual([['PUT 412', 'PUT 412', 'DELETE 404'], []])
     expect(await service.names()).toEqual(['Fern', 'Ivy'])
   })
 
@@ -219,13 +218,11 @@ describe('changes on the page', () => {
     const focused = await page.evaluate<string>(
       `document.querySelector('.state button').click(), Promise.resolve().then(() => document.activeElement.name)`,
     )
-    using lock = new Database(service.database)
-    lock.run('pragma busy_timeout = 5000')
-    lock.run('begin immediate')
+    await ui.onNext('PUT', '/plants/2', (route) => route.fulfill({ status: 503, json: { error: 50303, message: '' } }))
     await ui.send({ Id: '2', Name: 'Moss' })
     await ui.see('The server is too busy, or it is just restarting.')
     const busy = await typed()
-    lock.run('rollback')
+    await ui.tryNow()
     await ui.told('Added “Moss”.')
     await ui.row(2).waitFor()
     let sent = 0

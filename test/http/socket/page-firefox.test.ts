@@ -13,7 +13,7 @@ testPage(
     await ui.row(1).waitFor()
     await ui.newPlant()
     await ui.send({ Name: 'Moss', 'Tag (optional)': 'shade' })
-    await ui.told('Added “Moss”.')
+    await ui.told('Added “Moss” (shade).')
     await ui.click('Close')
     await ui.click('Edit plant 2')
     await ui.send({ Name: 'Ivy' }, 'Store the change')

@@ -34,7 +34,7 @@ describe('lists on the page', () => {
     await otherPage.route('**/plants?*', (route) => route.abort())
     await other.visit(service)
     await other.click('Give up')
-    await other.see('The plants could not be loaded. The server cannot be reached.')
+    await other.see('The plants could not be loaded: the server cannot be reached.')
     await otherPage.unrouteAll()
     await other.click('Try again')
     await other.row(1).waitFor()

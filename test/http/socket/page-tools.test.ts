@@ -50,7 +50,7 @@ describe('tools of the page', () => {
 
     expect(seen).toEqual(['1', '1', '1', '4', '9007199254740994', largest, '4', '1201', '51'])
     expect(looks).toEqual([11, 32])
-    expect(sent.map((each) => each.split(' ')[0])).toEqual(['POST', 'GET'])
+    expect(sent.map((each) => each.split(' ')[0])).toEqual(['PUT', 'GET'])
   })
 
   testPage(
@@ -347,7 +347,7 @@ describe('tools of the page', () => {
     await ui.newPlant()
     const before = await offered()
     await ui.send({ Name: 'Aloe', 'Tag (optional)': 'sun' })
-    await ui.told('Added “Aloe”.')
+    await ui.told('Added “Aloe” (sun).')
     await ui.row(4).waitFor()
     const after = await offered()
     await ui.row(4).getByRole('link').click()

@@ -43,7 +43,7 @@ describe.concurrent('the page in a browser', () => {
         await ui.send({ Id: '' })
         await ui.see('Give the plant an id')
         await ui.send({ Id: '9007199254740995', 'Tag (optional)': 'shade' })
-        await ui.told('Added “Moss”.')
+        await ui.told('Added “Moss” (shade).')
         const left = await ui.field('Name').inputValue()
         for (const id of LARGE) await service.create(`{"id":${id},"name":"Exact ${id}"}`)
         addPlants(service.database, 60)
