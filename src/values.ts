@@ -1,8 +1,8 @@
 // Tested in test/cli/option-rules.test.ts.
 import { isIP, isIPv6 } from 'node:net'
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
-import { type Address, isSafeAddress, type TrustedProxy } from './domain/address.ts'
-import { isPostgresUrl, looksLikeServer, parsePostgresUrl } from './domain/database-url.ts'
+import { type Address, isSafeAddress, type TrustedProxy } from './address.ts'
+import { isPostgresUrl, looksLikeServer, parsePostgresUrl } from './database-url.ts'
 import { OTHER_NAME_RULE, PROVIDER_USER_PREFIX, USER_NAME, USER_NAME_RULE } from './domain/token.ts'
 import { misused } from './error.ts'
 

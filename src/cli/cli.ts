@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util'
 import { Command, CommanderError } from '@commander-js/extra-typings'
 import { OPTIONS } from '../config.ts'
-import { hidePasswords } from '../domain/database-url.ts'
+import { hidePasswords } from '../database-url.ts'
 import { AppError, type ErrorKind, type Remedy } from '../error.ts'
 import { RESTORE } from '../store/database.ts'
 import { decoded, parse, withName } from '../values.ts'

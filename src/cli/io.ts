@@ -1,6 +1,7 @@
 // Tested in test/cli/transcripts/streams.txt.
+
+import type { Clocks } from '../clocks.ts'
 import { escapeControls } from '../controls.ts'
-import type { Clocks } from '../domain/clocks.ts'
 
 /** The process as the commands see it. Only main.ts knows the real one. */
 export interface Io extends Clocks {

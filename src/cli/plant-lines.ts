@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { escapeControlsInLines } from '../controls.ts'
-import { parseJson, toNewPlant } from '../domain/new-plant.ts'
 import {
   describeFields,
   isOptional,
@@ -13,8 +12,9 @@ import {
 } from '../domain/plant.ts'
 import { OTHER_NAME_RULE, PROVIDER_USER_PREFIX, USER_NAME, USER_NAME_RULE } from '../domain/token.ts'
 import { AppError } from '../error.ts'
-import { openCsv, renderCsv } from '../files/plant-csv.ts'
-import { type CsvReader, describeFile, NO_JSON, plantLines } from '../files/plant-file.ts'
+import { openCsv, renderCsv } from '../formats/plant-csv.ts'
+import { type CsvReader, describeFile, NO_JSON, plantLines } from '../formats/plant-file.ts'
+import { parseJson, toNewPlant } from '../formats/plant-json.ts'
 
 const LINE_FEED = 0x0a
 

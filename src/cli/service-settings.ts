@@ -3,7 +3,7 @@ import { closeSync, fstatSync, openSync, readFileSync, realpathSync } from 'node
 import { resolve } from 'node:path'
 import type { CommandUnknownOpts, Option } from '@commander-js/extra-typings'
 import { OPTIONS } from '../config.ts'
-import { isPostgresUrl } from '../domain/database-url.ts'
+import { isPostgresUrl } from '../database-url.ts'
 import { AppError, codeOf, misused, orUndefined, readFailure } from '../error.ts'
 import { withName } from '../values.ts'
 import { parseEnvironmentFile } from './environment-file.ts'

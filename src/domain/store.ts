@@ -89,7 +89,7 @@ export interface Plants {
    * Whether all changes of the user's plants since a version have made or replaced plants with ids above this one. Then a list
    * that its limit ends at this id, and that others follow, is still the same. False if it is not known.
    */
-  isSameUpTo(user: UserId, since: Version, last: bigint): boolean
+  isUnchangedUpTo(user: UserId, since: Version, last: bigint): boolean
 }
 
 /** How many tokens or users a page has if the caller does not say it. A command that lists all of them reads page after page. */

@@ -4,21 +4,21 @@ import { AppError } from '../error.ts'
 import { errorResponse } from './answers.ts'
 import { api } from './api.ts'
 import { createTokenCache } from './authentication.ts'
-import { shareWith } from './cors.ts'
+import type { Handle } from './connection.ts'
+import { allowOrigins } from './cors.ts'
 import { challengeJwts, resourceMetadata } from './jwt/resource.ts'
 import { answerCachedLists, createListCache } from './lists/list-cache.ts'
-import { answerError, observe } from './observe.ts'
+import { answerError, withLogAndMetrics } from './log-and-metrics.ts'
 import type { AppOptions, Services } from './options.ts'
 import { pages } from './page/routes.ts'
 import { probes } from './probes.ts'
 import { limitRate } from './rate-limit.ts'
 import { contextOf, OTHER_OPERATION } from './request-context.ts'
-import type { Handle } from './server.ts'
 
 /**
  * The service: answers any request, and never rejects. A request's way, and what each station may answer:
- * 1. `shareWith` lets pages of other origins read the answer, also one that no hook of Elysia sees.
- * 2. `observe` gives the request its context, and the answer its headers, log line and counts. Hooks of Elysia would see neither
+ * 1. `allowOrigins` lets pages of other origins read the answer, also one that no hook of Elysia sees.
+ * 2. `withLogAndMetrics` gives the request its context, and the answer its headers, log line and counts. Hooks of Elysia would see neither
  *    a cached list nor what the runtime makes of HEAD and errors, and `onAfterResponse` sees wrong statuses.
  * 3. `answerCachedLists` answers a list that is cached, with 200 or 304 (or 429), and passes on all else.
  * 4. Elysia's router finds the route (or 404, 405), and `onTransform` names the operation.
@@ -31,8 +31,8 @@ export function createApp(options: AppOptions): Handle {
   const services = createServices(options)
   const { fetch } = routes(services)
   const answerOthers = options.provider === undefined ? fetch : challengeJwts(fetch, options.publicUrl)
-  const answer = observe(answerCachedLists(services, answerOthers), services)
-  return options.corsOrigin === undefined ? answer : shareWith(options.corsOrigin, answer)
+  const answer = withLogAndMetrics(answerCachedLists(services, answerOthers), services)
+  return options.corsOrigin === undefined ? answer : allowOrigins(options.corsOrigin, answer)
 }
 
 /** Makes what the routes share. */

@@ -136,7 +136,7 @@ export function createTokenCache(options: AppOptions): TokenCache {
         ? readStored
         : (text) => (text.startsWith(TOKEN_PREFIX) ? readStored(text) : readJwt(provider, text)),
 
-    async readAgain({ headers }, { userId, subject }) {
+    async readTokenAgain({ headers }, { userId, subject }) {
       const text = bearerToken(headers.get('authorization')) ?? ''
       const token = tokens.get(text) ?? (await tokens.read(text))
       // The user of a JWT may be made, or made anew.

@@ -1,8 +1,8 @@
 // Tested in test/http/socket/bodies.test.ts.
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { parseJson, toNewPlant } from '../domain/new-plant.ts'
 import type { NewPlant } from '../domain/plant.ts'
 import { AppError } from '../error.ts'
+import { parseJson, toNewPlant } from '../formats/plant-json.ts'
 import { endUnanswered, JSON_TYPE } from './answers.ts'
 import { HTTP_DEADLINES } from './options.ts'
 
@@ -53,7 +53,7 @@ async function readChunks({ body, signal }: Request, maxBodyBytes: number): Prom
   if (body === null) return new Uint8Array()
   const chunks: Uint8Array[] = []
   let bytes = 0
-  // `answerBehindBody` reads the rest of a body that is too large.
+  // `answerAfterBody` reads the rest of a body that is too large.
   for await (const chunk of body.values({ preventCancel: true })) {
     bytes += chunk.byteLength
     if (bytes > maxBodyBytes) throw tooLarge(maxBodyBytes)
@@ -70,7 +70,7 @@ const tooLarge = (maxBodyBytes: number) =>
   new AppError('body_too_large', { message: `The body is larger than ${maxBodyBytes} bytes: send a shorter one.` })
 
 /** Whether a body follows the head of a request. The runtime hides that of GET and HEAD. */
-export const announcesBody = ({ headers }: Request): boolean =>
+export const hasRequestBody = ({ headers }: Request): boolean =>
   (headers.get('content-length') ?? '0') !== '0' || headers.has('transfer-encoding')
 
 /** What a promise resolves to; `undefined` if it does not within `maxMs`. */
@@ -85,7 +85,7 @@ export function withinTime<T>(promise: Promise<T>, maxMs: number): Promise<T | u
  * stop sending the body, and use the connection for another request. If the server stops waiting, or the body has chunks, the
  * answer ends the connection. A body that takes longer than `maxMs` ends the connection without an answer.
  */
-export function answerBehindBody(
+export function answerAfterBody(
   { body, headers }: Request,
   response: Response,
   maxMs: number,

@@ -1,7 +1,7 @@
 // Tested in test/cli/transcripts/listen.txt.
 import { BlockList, isIP } from 'node:net'
-import type { TrustedProxy } from '../domain/address.ts'
-import type { Connection } from './server.ts'
+import type { TrustedProxy } from '../address.ts'
+import type { Connection } from './connection.ts'
 
 /** How many elements of the header count, from the right: more than a chain of proxies has. A client can send thousands. */
 export const HOPS_MAX = 16

@@ -1,4 +1,4 @@
-import type { Handle } from './server.ts'
+import type { Handle } from './connection.ts'
 
 /** The methods and headers that pages may send, and the headers of an answer that they may read (Fetch standard §3.3). */
 const METHODS = 'GET, HEAD, POST, PUT, DELETE'
@@ -8,7 +8,7 @@ const EXPOSED_HEADERS = 'Link, ETag, Retry-After, X-Request-Id'
 const PREFLIGHT_MAX_AGE_S = '600'
 
 /** Lets pages of these origins, and of no others, read all answers of the app, errors included. */
-export const shareWith =
+export const allowOrigins =
   (origins: readonly string[], app: Handle): Handle =>
   async (request, connection) => {
     const response = await app(request, connection)

@@ -4,7 +4,7 @@ import type { Health, Measurements } from '../domain/store.ts'
 import { AppError } from '../error.ts'
 import type { Logger } from '../log.ts'
 import { errorResponse } from './answers.ts'
-import { pathOf } from './observe.ts'
+import { pathOf } from './log-and-metrics.ts'
 import type { Histogram, RequestStatistics, WriteStatistics } from './statistics.ts'
 
 /** The metrics of the library that have a meaning in this runtime: those of the process, and those of each thread. */

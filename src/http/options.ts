@@ -1,6 +1,7 @@
 // Tested in test/cli/transcripts/serve-options.txt.
+
+import type { Clocks } from '../clocks.ts'
 import type { Settings } from '../config.ts'
-import type { Clocks } from '../domain/clocks.ts'
 import type { Store, Version } from '../domain/store.ts'
 import type { Caller, UserId } from '../domain/token.ts'
 import type { Logger } from '../log.ts'
@@ -57,7 +58,7 @@ export interface TokenCache {
   /** Reads the token with this text from the store, or verifies the JWT, and caches it. May reject with `token_invalid`. */
   read(text: string): Promise<Caller>
   /** The accepted token of a request as it is now. Rejects with `token_invalid` if it has ended or has another user. */
-  readAgain(request: Request, caller: Caller): Promise<Caller>
+  readTokenAgain(request: Request, caller: Caller): Promise<Caller>
 }
 
 /**

@@ -34,7 +34,7 @@ export const plants = (services: Services) => {
     context.plantId = plant.id
     // A command that ends a token waits for so long afterwards. So only a slower body can arrive after that end.
     const isSlow = monotonicMs() - acceptedMs >= OTHERS_SEEN_WITHIN_MS
-    const current = isSlow ? await tokens.readAgain(request, caller) : caller
+    const current = isSlow ? await tokens.readTokenAgain(request, caller) : caller
     if (isSlow) requireWrite({ caller: current })
     const isMade = await asUser(services, current, async (user) => {
       if (id !== undefined) return store.putPlant(user, plant, conditionOf(request, tagOf))

@@ -1,7 +1,7 @@
 // Tested in test/http/log-bytes.test.ts.
 import type { Caller } from '../domain/token.ts'
 import type { HttpErrorKind } from './answers.ts'
-import type { Connection } from './server.ts'
+import type { Connection } from './connection.ts'
 
 /** A request while the server answers it. */
 export interface RequestContext {
@@ -30,17 +30,17 @@ export const OTHER_OPERATION = 'other'
 /** Where a request has its context, before Elysia makes its own and after. A property costs less than a `WeakMap`. */
 export const CONTEXT = Symbol('context')
 
-/** A request as `observe` passes it on. */
+/** A request as `withLogAndMetrics` passes it on. */
 export interface RequestWithContext extends Request {
   [CONTEXT]?: RequestContext
 }
 
-/** Answers a request that `observe` passes on. */
-export type Answer = (request: Request, context: RequestContext) => Response | Promise<Response>
+/** Answers a request that `withLogAndMetrics` passes on. */
+export type Handler = (request: Request, context: RequestContext) => Response | Promise<Response>
 
-/** The context of a request that `observe` passed on. */
+/** The context of a request that `withLogAndMetrics` passed on. */
 export function contextOf(request: RequestWithContext): RequestContext {
   const context = request[CONTEXT]
-  if (context === undefined) throw new TypeError('the request did not come through observe()')
+  if (context === undefined) throw new TypeError('the request did not come through withLogAndMetrics()')
   return context
 }

@@ -1,5 +1,5 @@
 // Tested in test/http/socket/page-answers.test.ts.
-import { NO_JSON } from '../files/plant-file.ts'
+import { NO_JSON } from '../formats/plant-file.ts'
 import type { Plant } from './fields.ts'
 
 /** What to tell people about an error code: what was wrong, and what to do next. */

@@ -1,6 +1,6 @@
 // Tested in test/http/socket/page-tools.test.ts.
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { type CsvReader, describeFile, type FileLine, type PlantLine, plantLines } from '../files/plant-file.ts'
+import { type CsvReader, describeFile, type FileLine, type PlantLine, plantLines } from '../formats/plant-file.ts'
 import { CODES, isPassing, parse } from './answer.ts'
 import { Refusal, refusalIn } from './client.ts'
 import { FIELDS } from './fields.ts'

@@ -1,5 +1,5 @@
 // Tested in test/cli/postgres.test.ts.
-import type { Clocks } from '../domain/clocks.ts'
+import type { Clocks } from '../clocks.ts'
 import type { ConflictRule, OwnedPlant } from '../domain/plant.ts'
 import type { Durability, Store } from '../domain/store.ts'
 import { QUEUE_DEADLINES, type QueueDeadlines } from '../engine/group-queue.ts'

@@ -1,5 +1,5 @@
 // Tested in test/cli/transcripts/databases.txt.
-import { isPostgresUrl, parsePostgresUrl } from '../domain/database-url.ts'
+import { isPostgresUrl, parsePostgresUrl } from '../database-url.ts'
 import { storeUnusable } from '../engine/errors.ts'
 import { realPath } from '../engine/sqlite/files/file-system.ts'
 import { type AppError, misused } from '../error.ts'

@@ -30,7 +30,7 @@ export function compareTokens<T extends Pick<NewToken, 'userName' | 'scope'>>(
 export const tokenNotFound = (): AppError => new AppError('token_not_found', { message: 'There is no such token.' })
 
 /** The time at which a token ends that another one replaces now, and its column. Throws `rotation_refused`. */
-export function endOfReplaced(token: Token, nowMs: number, overlapMs: number) {
+export function planRotation(token: Token, nowMs: number, overlapMs: number) {
   const { id, replacedBy, expiresAtMs = Number.POSITIVE_INFINITY } = token
   const state = tokenState(token, nowMs)
   const hasEnded = state === 'revoked' || state === 'expired'

@@ -2,7 +2,7 @@
  * Measures how long `parseJson` takes for the worst bodies. Usage: `bun test/bench/json.ts`. The exit code
  * is 1 if the median of a large body is above its bound.
  */
-import { parseJson } from '../../src/domain/new-plant.ts'
+import { parseJson } from '../../src/formats/plant-json.ts'
 import { spreadOf } from './statistics.ts'
 
 /** The default of `--max-body`, and a body that an operator may allow. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { parseInt64JsonNumber } from '../../src/domain/int64.ts'
-import { parseJson } from '../../src/domain/new-plant.ts'
 import { AppError } from '../../src/error.ts'
+import { parseJson } from '../../src/formats/plant-json.ts'
 import { expectProperty } from '../support/properties.ts'
 import { anyJsonText } from './json-texts.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { SLOW_READER_S } from '../../src/http/server.ts'
+import { SLOW_READER_S } from '../../src/http/connection.ts'
 import { IS_LONG } from '../support/long.ts'
 import { metricsUrlOf, scrape } from '../support/metrics.ts'
 import { formatRequest } from '../support/paced-requests.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { parseJson } from '../../src/domain/new-plant.ts'
 import { orUndefined } from '../../src/error.ts'
+import { parseJson } from '../../src/formats/plant-json.ts'
 import { lineOfDifference, testTranscripts } from '../support/transcript.ts'
 import { transcriptsOf } from './support/transcripts.ts'
 import { SOCKET_TRANSPORTS } from './support/transports.ts'

@@ -1,5 +1,5 @@
+import type { ListenOptions } from '../../src/cli/serve/server.ts'
 import { type AppOptions, HTTP_DEADLINES } from '../../src/http/options.ts'
-import type { ListenOptions } from '../../src/http/server.ts'
 import { createLogger } from '../../src/log.ts'
 import { stretched } from './slack.ts'
 

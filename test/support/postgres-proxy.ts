@@ -1,4 +1,4 @@
-import { parsePostgresUrl } from '../../src/domain/database-url.ts'
+import { parsePostgresUrl } from '../../src/database-url.ts'
 import { startRelay, type Target } from './relay.ts'
 
 /** Starts a relay before a PostgreSQL server. */

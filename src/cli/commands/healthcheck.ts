@@ -1,7 +1,7 @@
 // Tested in test/cli/transcripts/listen.txt.
 import type { RequestOptions } from 'node:https'
 import type { Command } from '@commander-js/extra-typings'
-import { clientTarget, formatAddress } from '../../domain/address.ts'
+import { clientTarget, formatAddress } from '../../address.ts'
 import { AppError, codeOf, readFailure } from '../../error.ts'
 import { defineCommand } from '../command.ts'
 import type { Io } from '../io.ts'
@@ -27,7 +27,7 @@ export const healthcheckCommand = (program: Command, io: Io) =>
     const waitsUntilMs = io.monotonicMs() + wait
     let target = newTarget()
     // With a certificate, the server must have the same one, or one for the same names of the same authority.
-    const trust = tlsCert === undefined ? {} : (await import('../../http/tls.ts')).trustOnly(tlsCert)
+    const trust = tlsCert === undefined ? {} : (await import('../serve/tls.ts')).trustOnly(tlsCert)
     let answer = await askReadiness(scheme, { ...trust, ...target })
     while (answer !== 200 && io.monotonicMs() < waitsUntilMs && mayBecomeReady(io)) {
       await Bun.sleep(PAUSE_MS)

@@ -1,11 +1,11 @@
+import { type Address, clientTarget, formatAddress } from '../../address.ts'
 import type { Settings } from '../../config.ts'
-import { type Address, clientTarget, formatAddress } from '../../domain/address.ts'
 import type { Store } from '../../domain/store.ts'
 import { makeToken } from '../../domain/token.ts'
 import { AppError, type ErrorKind } from '../../error.ts'
 import { databaseOf } from '../../store/open.ts'
-import type { AnsweringServices } from './answering.ts'
-import type { Serving } from './serving.ts'
+import type { ThreadServices } from './http-service.ts'
+import type { ServerContext } from './server-context.ts'
 
 const FIRST_USER = 'me'
 
@@ -17,10 +17,10 @@ const RETRY_EVERY_MS = 500
  * With `--first-token`, prints the URLs of the service, and makes the first token or says how to make another one. Without it,
  * logs how to make one if the store has none. Tries again after failures that pass, until the server drains.
  */
-export async function provideFirstToken(serving: Serving, { store, draining }: AnsweringServices, address: Address) {
+export async function provideFirstToken(context: ServerContext, { store, draining }: ThreadServices, address: Address) {
   while (!draining.signal.aborted) {
     try {
-      return await makeOrAdvise(serving, store, address)
+      return await makeOrAdvise(context, store, address)
     } catch (error) {
       if (!(error instanceof AppError) || !PASSING.includes(error.kind) || error.outcomeIsUnknown) throw error
     }
@@ -28,7 +28,7 @@ export async function provideFirstToken(serving: Serving, { store, draining }: A
   }
 }
 
-async function makeOrAdvise({ options, log, io }: Serving, store: Store, address: Address): Promise<void> {
+async function makeOrAdvise({ options, log, io }: ServerContext, store: Store, address: Address): Promise<void> {
   const { location } = databaseOf(options.database)
   const hasToken = (await store.listTokens({ limit: 1 })).length > 0
   if (!options.firstToken) {

@@ -1,11 +1,11 @@
 // Tested in test/fault/threads.test.ts.
-import type { Address } from '../../domain/address.ts'
+import type { Address } from '../../address.ts'
 import type { AppError } from '../../error.ts'
 import { RequestStatistics, WriteStatistics } from '../../http/statistics.ts'
 import { createLogger, formatFor, logToThread } from '../../log.ts'
 import { joinStore } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
-import { prepareAnswering, waitForAll } from './answering.ts'
+import { prepareHttpService, waitForAll } from './http-service.ts'
 import type { Stop, ThreadOrder, ThreadSent, ThreadStart } from './threads.ts'
 
 declare const self: Worker
@@ -35,17 +35,17 @@ async function start({ number, options, readyAtMs, share, listening }: ThreadSta
   const onFailure = ({ cause }: AppError) => self.postMessage({ failure: String(cause) } satisfies ThreadSent)
   const store = joinStore(share, onFailure, { ...clocks, observer: statistics?.writes, threads: options.threads })
   const services = { store, log, draining: new AbortController(), readyAtMs, statistics: statistics?.http, ...clocks }
-  const answering = await prepareAnswering(options, services)
+  const http = await prepareHttpService(options, services)
   const facts = { thread: number, store, version: VERSION, nowMs: clocks.nowMs }
   return {
-    ...answering,
+    ...http,
     async listen(address: Address): Promise<void> {
-      await answering.listen(address, 'follower').finally(() => waitForAll(listening, options.threads))
+      await http.listen(address, 'follower').finally(() => waitForAll(listening, options.threads))
     },
     readMetrics: statistics && (await import('../../http/metrics.ts')).threadMetrics({ ...statistics, ...facts }),
     async stop({ hasFailed, ...limits }: Stop): Promise<number> {
-      const cut = await answering.stop(limits)
-      if (!hasFailed) await answering.flush()
+      const cut = await http.stop(limits)
+      if (!hasFailed) await http.flush()
       await store.close()
       return cut
     },

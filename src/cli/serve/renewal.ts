@@ -1,6 +1,6 @@
 import { platform } from 'node:os'
-import type { Answering, ServeOptions } from './answering.ts'
-import type { Serving } from './serving.ts'
+import type { HttpService, ServeOptions } from './http-service.ts'
+import type { ServerContext } from './server-context.ts'
 
 const DAY_MS = 86_400_000
 /** From so long before its end on, a certificate is worth a warning: tools renew it earlier. */
@@ -17,7 +17,7 @@ export const canReloadCertificate = ({ tls, listen }: ServeOptions): boolean =>
  * listeners in all threads, or goes on with the old ones in all. Connections that no thread has accepted yet are reset. A
  * certificate that ends soon is a warning in the log, and one that has expired an error: now, after each renewal, and daily.
  */
-export function watchCertificate({ options, threads, log, io }: Serving, main: Answering): () => void {
+export function watchCertificate({ options, threads, log, io }: ServerContext, main: HttpService): () => void {
   const { tlsCert: certPath, tlsKey: keyPath } = options
   if (certPath === undefined || keyPath === undefined)
     return () => log.info({ signal: 'SIGHUP' }, 'SIGHUP reloads no settings: restart the server to change them')
@@ -37,7 +37,7 @@ export function watchCertificate({ options, threads, log, io }: Serving, main: A
   let reloading = Promise.resolve()
   const reloadCertificate = async () => {
     try {
-      const { readTls } = await import('../../http/tls.ts')
+      const { readTls } = await import('./tls.ts')
       const tls = readTls(certPath, keyPath)
       const prepared = [main.prepare(tls), threads.ask({ call: 'prepare', argument: tls }, PREPARE_MAX_MS)] as const
       const isRenewed = (await Promise.all(prepared)).flat().every((isPrepared) => isPrepared === true)

@@ -1,22 +1,22 @@
 // Tested in test/cli/transcripts/serve-options.txt.
 import { availableParallelism, platform } from 'node:os'
 import type { Command } from '@commander-js/extra-typings'
+import { type Address, areSame } from '../../address.ts'
 import { SETTINGS, type Settings } from '../../config.ts'
-import { type Address, areSame } from '../../domain/address.ts'
-import { isPostgresUrl } from '../../domain/database-url.ts'
+import { isPostgresUrl } from '../../database-url.ts'
 import { misused } from '../../error.ts'
-import { announcesBody, answerBehindBody } from '../../http/body.ts'
+import { answerAfterBody, hasRequestBody } from '../../http/body.ts'
 import type { MetricSources, ThreadMetrics } from '../../http/metrics.ts'
-import { listen } from '../../http/server.ts'
 import { RequestStatistics, WriteStatistics } from '../../http/statistics.ts'
 import { createLogger, formatFor, logToStdout } from '../../log.ts'
 import { openStore } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
 import { defineCommand, namesOf, openOptionsOf } from '../command.ts'
 import { Ended, EXIT, type Io } from '../io.ts'
-import type { ServeOptions } from './answering.ts'
+import type { ServeOptions } from './http-service.ts'
+import { listen } from './server.ts'
+import type { ServerContext } from './server-context.ts'
 import { runService } from './service.ts'
-import type { Serving } from './serving.ts'
 import { watchShutdown } from './shutdown.ts'
 import { prepareThreads } from './threads.ts'
 
@@ -56,7 +56,7 @@ async function completeOptions(options: Settings, io: Io): Promise<ServeOptions>
       '--tls-cert (PLANTSTORE_TLS_CERT) and --tls-key (PLANTSTORE_TLS_KEY) go together: set both or neither.',
     )
   // Only a server with TLS waits for its code to load.
-  const { readTls } = await import('../../http/tls.ts')
+  const { readTls } = await import('./tls.ts')
   return { ...complete, tls: readTls(certPath, keyPath) }
 }
 
@@ -103,8 +103,8 @@ async function serve(options: ServeOptions, io: Io): Promise<void> {
 }
 
 /** Opens the store, serves it and its metrics, and closes it. */
-async function serveStore(serving: Serving): Promise<void> {
-  const { options, shutdown, log, io, threads } = serving
+async function serveStore(context: ServerContext): Promise<void> {
+  const { options, shutdown, log, io, threads } = context
   const statistics = options.metricsListen && { http: new RequestStatistics(), writes: new WriteStatistics() }
   const store = await openStore(options.database, ({ cause }) => shutdown.onFailure(String(cause)), {
     ...openOptionsOf(options),
@@ -118,8 +118,8 @@ async function serveStore(serving: Serving): Promise<void> {
   try {
     const certificateEndsMs = () => options.tls?.validToMs
     const facts = { thread: 0, store, version: VERSION, certificateEndsMs, nowMs: io.nowMs }
-    using _metrics = statistics && (await serveMetrics(options.metricsListen, { ...statistics, ...facts }, serving))
-    await runService(serving, store, statistics?.http)
+    using _metrics = statistics && (await serveMetrics(options.metricsListen, { ...statistics, ...facts }, context))
+    await runService(context, store, statistics?.http)
   } finally {
     threads.end()
     await store.close()
@@ -127,16 +127,20 @@ async function serveStore(serving: Serving): Promise<void> {
 }
 
 /** Serves metrics until it is disposed of. Rejects with `address_unavailable`. */
-async function serveMetrics(address: Address, sources: MetricSources, { log, threads }: Serving): Promise<Disposable> {
+async function serveMetrics(
+  address: Address,
+  sources: MetricSources,
+  { log, threads }: ServerContext,
+): Promise<Disposable> {
   // Only a server with metrics waits for the library to load.
   const { createMetricsApp } = await import('../../http/metrics.ts')
   const readOthers = () => threads.ask({ call: 'readMetrics' }) as Promise<(ThreadMetrics | undefined)[]>
   const answer = createMetricsApp(sources, log, readOthers)
   const handle = async (request: Request) => {
     const response = await answer(request)
-    if (!announcesBody(request)) return response
+    if (!hasRequestBody(request)) return response
     // Nothing drains this listener: it answers until it is disposed of.
-    return answerBehindBody(request, response, METRICS_IDLE_TIMEOUT_MS, new AbortController())
+    return answerAfterBody(request, response, METRICS_IDLE_TIMEOUT_MS, new AbortController())
   }
   const server = await listen(address, handle, {
     idleTimeoutMs: METRICS_IDLE_TIMEOUT_MS,

@@ -1,8 +1,8 @@
-import type { Address } from '../../domain/address.ts'
-import type { Tls } from '../../http/tls.ts'
+import type { Address } from '../../address.ts'
 import type { StoreShare } from '../../store/database.ts'
-import { closeMsOf, type Drain, type ServeOptions, waitForAll } from './answering.ts'
+import { closeMsOf, type Drain, type ServeOptions, waitForAll } from './http-service.ts'
 import type { Shutdown } from './shutdown.ts'
+import type { Tls } from './tls.ts'
 
 /** What a thread that answers gets from the main thread. Threads have the numbers from 1 on. */
 export interface ThreadStart {

@@ -8,7 +8,7 @@ import { movedAway } from './files/moved-files.ts'
 import type { Program, Writes } from './program.ts'
 import type { StoreShare } from './share.ts'
 import { readVersions, shareChanges, shareCheckTime, type Versions } from './versions.ts'
-import { joinThread, openHere, openWriter, type ThreadOptions, useThread, type WriterOptions } from './writer.ts'
+import { createWriteQueue, joinThread, openHere, type ThreadOptions, useThread, type WriterOptions } from './writer.ts'
 
 export interface ConnectOptions extends ThreadOptions, Pick<WriterOptions, 'onEvent'> {
   /** Starts the thread that writes, which runs `runProgram`. Without it, this thread writes. */
@@ -24,7 +24,7 @@ export interface Connections<All extends Writes> {
   readonly reader: Database
   /** Runs a read. Rejects with an `AppError` if SQLite fails. */
   read<T>(work: () => T): Promise<T>
-  readonly writer: ReturnType<typeof openWriter<All>>
+  readonly writer: ReturnType<typeof createWriteQueue<All>>
   /** The Unix time at which a checkpoint last brought the whole WAL into the database, or at which the store was opened. */
   checkpointedAtMs(): number
   readonly versions: Versions
@@ -51,7 +51,7 @@ export function connect<All extends Writes>(
 }
 
 /** Opens a connection that reads, and writes through the connection that another thread of this process has opened. */
-export const join = <All extends Writes>(
+export const joinEngine = <All extends Writes>(
   share: StoreShare,
   onFailure: (error: AppError) => void,
   options: ThreadOptions,
@@ -81,7 +81,7 @@ function connectThread<All extends Writes>(
   // A thread starts a moment after the store was opened.
   if (fileIdentity(path) !== identity) throw movedAway(path)
   const { monotonicMs, othersSeenWithinMs } = options
-  const writer = openWriter<All>({ ...options, onFailure: recordFailure })
+  const writer = createWriteQueue<All>({ ...options, onFailure: recordFailure })
   const selectDataVersion = reader.prepare('pragma data_version')
   const dataVersion = () => selectDataVersion.values()[0]?.[0]
   const requestCheck = writer.checkOthers

@@ -61,7 +61,7 @@ export function openLocked(
 export type Durability = 'full' | 'normal'
 
 /** Opens a connection that writes to a file that is there. With durability `full` a commit returns after its sync. */
-export function openWriter(path: string, durability: Durability): Database {
+export function openWriteConnection(path: string, durability: Durability): Database {
   const access = { readwrite: true, create: false, safeIntegers: true, strict: true }
   const db = openLocked(path, access, (opened) => opened.run('pragma journal_mode = wal'))
   db.run(`pragma busy_timeout = ${LOCK_MAX_WAIT_MS}`)

@@ -4,7 +4,7 @@ import { AppError, type ErrorKind, kindOf } from '../../error.ts'
 import type { WriteResults } from '../group-queue.ts'
 import { checkpoints } from './checkpoints.ts'
 import { prepareCommit } from './commit.ts'
-import { type Durability, openWriter } from './driver.ts'
+import { type Durability, openWriteConnection } from './driver.ts'
 import { isLocked, isRefusedWrite, toEngineError } from './errors.ts'
 import { markDamaged } from './files/damage-mark.ts'
 import { fileIdentity } from './files/file-system.ts'
@@ -154,7 +154,7 @@ function openUpkeep(
 function openWatched(program: Program, { path, identity, durability, settings }: GroupCommitOptions) {
   if (fileIdentity(path) !== identity) throw movedAway(path)
   const { opened, areMoved } = watchFiles(path, () => {
-    const writer = openWriter(path, durability)
+    const writer = openWriteConnection(path, durability)
     // The queue waits for locks, so that this thread can do other things meanwhile.
     writer.run('pragma busy_timeout = 0')
     return { writer, ...program.open(writer, settings) }

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path'
 import type { AppError } from '../../error.ts'
 import { type ConnectOptions, connect } from './connections.ts'
-import { openWriter, rowsOf } from './driver.ts'
+import { openWriteConnection, rowsOf } from './driver.ts'
 import { isUnshared, toOpenError } from './errors.ts'
 import { refuseMarked } from './files/damage-mark.ts'
 import { filesOpenToOthers, sizeOf, syncDirectory } from './files/file-system.ts'
@@ -43,7 +43,7 @@ export async function openEngine<All extends Writes>(
     isMade = isEmpty && makeDatabase(path, (db) => migrate(db, path, format))
     // Commands may still read what they can.
     if (startThread !== undefined) refuseMarked(path, onEvent)
-    using first = openWriter(path, durability)
+    using first = openWriteConnection(path, durability)
     requireSafeSqlite(String(rowsOf(first, 'select sqlite_version()')[0]?.[0]))
     const isCreated = migrate(first, path, format) || isMade
     // SQLite does not sync the directory's entry of a new WAL. Without the entry a power loss would lose the whole WAL.

@@ -139,7 +139,7 @@ export interface Versions {
   /** The version of what all owners share. */
   shared(): Version | undefined
   /** Whether all changes of an owner's rows since a version were of rows above an id, none of them a delete. */
-  isSameUpTo(owner: number, since: Version, above: bigint): boolean
+  isUnchangedUpTo(owner: number, since: Version, above: bigint): boolean
 }
 
 /** The side of a reader. */
@@ -184,7 +184,7 @@ export function readVersions(
   return {
     owner: (owner) => versionOf(owner % OWNER_SLOTS),
     shared: versionOf.bind(undefined, SHARED),
-    isSameUpTo(owner, since, above) {
+    isUnchangedUpTo(owner, since, above) {
       if (!isChecked()) return false
       const slot = owner % OWNER_SLOTS
       // A commit that is under way counts as a change, whether a reader can see it or not.

@@ -43,7 +43,7 @@ function open(program: Program, options: GroupCommitOptions, links: readonly Wri
       const received: [WriterLink, ToWriter][] = []
       const writers = new Set<WriterLink>()
       const take = (from: WriterLink, text: string) => {
-        // `openWriter` of writer.ts has made the text.
+        // `openWriteConnection` of writer.ts has made the text.
         const message = JSON.parse(text) as ToWriter
         received.push([from, message])
         if ('group' in message) writers.add(from)

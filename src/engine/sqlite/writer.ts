@@ -41,7 +41,7 @@ export interface WriterOptions extends ThreadOptions {
 }
 
 /** The queue through which all writes of a thread pass. A transaction takes writes of all kinds, in their order. */
-export function openWriter<All extends Writes>(options: WriterOptions) {
+export function createWriteQueue<All extends Writes>(options: WriterOptions) {
   const { open, monotonicMs, onFailure, onEvent, observer, threads, deadlines } = options
   const connection = openConnection(open, { onFailure, onEvent })
 

@@ -1,6 +1,6 @@
 // Tested in test/http/jwt-keys.test.ts.
 import { createLocalJWKSet, errors, flattenedVerify, type JSONWebKeySet, type JWK, type JWTVerifyGetKey } from 'jose'
-import { isSafeAddress } from '../../domain/address.ts'
+import { isSafeAddress } from '../../address.ts'
 import { AppError } from '../../error.ts'
 import { type AppOptions, HTTP_DEADLINES } from '../options.ts'
 

@@ -2,7 +2,7 @@
 import { Elysia } from 'elysia'
 import { respond } from '../answers.ts'
 import type { AppOptions } from '../options.ts'
-import { type Answer, contextOf, type RequestContext } from '../request-context.ts'
+import { contextOf, type Handler, type RequestContext } from '../request-context.ts'
 
 const PATH = '/.well-known/oauth-protected-resource'
 
@@ -22,7 +22,7 @@ export function resourceMetadata({ provider, publicUrl }: Pick<AppOptions, 'prov
 
 /** Adds to each 401 where these metadata are (RFC 9728 §5.1), and names the scope that a JWT lacks. */
 export const challengeJwts =
-  (answer: Answer, publicUrl: string | undefined): Answer =>
+  (answer: Handler, publicUrl: string | undefined): Handler =>
   async (request, context) => {
     const response = await answer(request, context)
     const given = response.headers.get('www-authenticate')

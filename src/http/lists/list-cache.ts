@@ -5,7 +5,7 @@ import type { UserId } from '../../domain/token.ts'
 import { answerTagged } from '../answers.ts'
 import { bearerToken } from '../authentication.ts'
 import type { AppOptions, ListCache, Services } from '../options.ts'
-import type { Answer } from '../request-context.ts'
+import type { Handler } from '../request-context.ts'
 import type { CappedList } from './render-list.ts'
 
 /** The operation that a cached list answers. */
@@ -40,7 +40,7 @@ export function createListCache({ store, statistics, threads }: AppOptions): Lis
       const version = store.plantsVersion(user)
       if (list.version !== version) {
         // Made or replaced plants behind the last one change nothing of a list that others followed before.
-        if (list.next === undefined || !store.isSameUpTo(user, list.version, list.next)) return undefined
+        if (list.next === undefined || !store.isUnchangedUpTo(user, list.version, list.next)) return undefined
         // It is unknown during a commit.
         if (version !== undefined) list.version = version
       }
@@ -67,7 +67,7 @@ export function createListCache({ store, statistics, threads }: AppOptions): Lis
  * for each list.
  */
 export const answerCachedLists =
-  ({ tokens, lists, countRequest }: Services, answer: Answer): Answer =>
+  ({ tokens, lists, countRequest }: Services, answer: Handler): Handler =>
   (request, context) => {
     const { method, headers, url } = request
     if (method !== 'GET' && method !== 'HEAD') return answer(request, context)

@@ -2,11 +2,11 @@
 import type { Caller } from '../../domain/token.ts'
 import { AppError } from '../../error.ts'
 import { answerTagged, SUCCESS } from '../answers.ts'
-import { logFault } from '../observe.ts'
+import { SLOW_READER_S } from '../connection.ts'
+import { logFault } from '../log-and-metrics.ts'
 import type { Services } from '../options.ts'
 import type { ListQuery } from '../query.ts'
 import { contextOf, type RequestContext } from '../request-context.ts'
-import { SLOW_READER_S } from '../server.ts'
 import { cappedList, type ListPart, type ListRange, renderList } from './render-list.ts'
 
 interface ListRequest {
@@ -85,7 +85,7 @@ async function streamedList(services: Services, request: Request, caller: Caller
 /** Rejects with `token_invalid` if the token has ended or has another user. A store that cannot tell ends no list. */
 async function requireSameCaller({ tokens, log }: Services, request: Request, caller: Caller): Promise<void> {
   try {
-    await tokens.readAgain(request, caller)
+    await tokens.readTokenAgain(request, caller)
   } catch (error) {
     if (error instanceof AppError && error.kind !== 'token_invalid') return
     const { requestId } = contextOf(request)

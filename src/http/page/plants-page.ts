@@ -5,7 +5,7 @@ import { type HtmlPage, makePage } from './html.ts'
 
 const STYLE = bundle('page.css')
 const SCRIPT = bundle('main.tsx')
-const CSV = bundle('../files/plant-csv.ts', 'esm')
+const CSV = bundle('../formats/plant-csv.ts', 'esm')
 
 /** Makes the page on which users see and tend their plants. It uses only the public API. */
 export async function makePlantsPage(hasDocs: boolean, takesJwts: boolean): Promise<HtmlPage> {

@@ -3,7 +3,7 @@ import { type AnyElysia, Elysia } from 'elysia'
 import { AppError } from '../../error.ts'
 import { prefersHtml } from '../accept.ts'
 import { errorResponse, respond } from '../answers.ts'
-import { pathOf } from '../observe.ts'
+import { pathOf } from '../log-and-metrics.ts'
 import type { AppOptions } from '../options.ts'
 import { contextOf } from '../request-context.ts'
 

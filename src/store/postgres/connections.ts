@@ -7,7 +7,7 @@ import { isRepeatable, repeat, toAppError } from './errors.ts'
 import { openTokenChanges } from './token-changes.ts'
 import { type TokenChanges, watchTokens } from './token-watch.ts'
 import { keyOf, type PlantWrite } from './writing/statements.ts'
-import { openWriter } from './writing/writer.ts'
+import { createGroupWriter } from './writing/writer.ts'
 
 /** Connections for reads and transactions. Each of the two writers has one more. */
 const CONNECTIONS_OF_SERVER = 8
@@ -74,8 +74,8 @@ function openWriters(connection: ConnectionOptions, requirePrimary: () => void, 
   const [puts, deletes] = [createClient(connection, 1, deadlines), createClient(connection, 1, deadlines)]
   const queue = queueGroups({
     perform: {
-      put: openWriter(puts, { quotaPlants, observer, deadlines }),
-      delete: openWriter(deletes, { observer, deadlines }),
+      put: createGroupWriter(puts, { quotaPlants, observer, deadlines }),
+      delete: createGroupWriter(deletes, { observer, deadlines }),
     },
     observer,
     deadlines,

@@ -1,5 +1,5 @@
 // Tested in test/cli/postgres.test.ts.
-import { describeAddress, isLocal, type PostgresAddress } from '../../domain/database-url.ts'
+import { describeAddress, isLocal, type PostgresAddress } from '../../database-url.ts'
 import { misused } from '../../error.ts'
 import type { NamedDatabase, OpenOptions } from '../database.ts'
 import type { ConnectionOptions } from './driver.ts'

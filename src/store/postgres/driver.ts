@@ -1,6 +1,6 @@
 // Tested in test/store/postgres/lost-connection.test.ts.
 import { SQL } from 'bun'
-import type { PostgresAddress } from '../../domain/database-url.ts'
+import type { PostgresAddress } from '../../database-url.ts'
 import { type DatabaseAccess, STORE_DEADLINES, type StoreDeadlines } from '../database.ts'
 
 /** How long the server may take to accept a connection. Later it counts as unreachable. */

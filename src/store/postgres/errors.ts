@@ -1,5 +1,5 @@
 // Tested in test/store/postgres/conflicts.test.ts.
-import { describeAddress, type PostgresAddress } from '../../domain/database-url.ts'
+import { describeAddress, type PostgresAddress } from '../../database-url.ts'
 import { storeUnusable } from '../../engine/errors.ts'
 import { AppError, codeOf, readFailure } from '../../error.ts'
 import { AnswerTimeout, sqlState } from './driver.ts'

@@ -60,6 +60,6 @@ export function plants({ read, writePlant }: Connections) {
 
     // Other processes change plants unnoticed. So there is no version, and lists are not cached.
     plantsVersion: () => undefined,
-    isSameUpTo: () => false,
+    isUnchangedUpTo: () => false,
   } satisfies Plants
 }

@@ -1,5 +1,5 @@
 // Tested in test/store/postgres/open.test.ts.
-import { describeAddress, type PostgresAddress } from '../../domain/database-url.ts'
+import { describeAddress, type PostgresAddress } from '../../database-url.ts'
 import type { Durability } from '../../domain/store.ts'
 import { describeTooNew, storeUnusable } from '../../engine/errors.ts'
 import { type Client, sqlState } from './driver.ts'

@@ -1,4 +1,4 @@
-import { describeAddress } from '../../domain/database-url.ts'
+import { describeAddress } from '../../database-url.ts'
 import type { Store } from '../../domain/store.ts'
 import type { AppError } from '../../error.ts'
 import { type OpenOptions, STORE_DEADLINES } from '../database.ts'

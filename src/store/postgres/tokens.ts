@@ -1,7 +1,7 @@
 import { type NewToken, PAGE_ROWS, type Tokens } from '../../domain/store.ts'
 import type { Token, TokenId } from '../../domain/token.ts'
 import { fromRow, type Row } from '../rows.ts'
-import { compareTokens, endOfReplaced, NONE_CREATED, selectTokens, tokenNotFound } from '../token-rules.ts'
+import { compareTokens, NONE_CREATED, planRotation, selectTokens, tokenNotFound } from '../token-rules.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { columns, type Query } from './driver.ts'
 import { insertRows } from './tables.ts'
@@ -48,7 +48,7 @@ export function tokens({ read, changeTokens, versions, deadlines }: Connections)
       changeTokens(async (query, announce) => {
         const old = await requireToken(query, id)
         announce(old.userId)
-        const { column, oldEndsAtMs } = endOfReplaced(old, successor.createdAtMs, overlapMs)
+        const { column, oldEndsAtMs } = planRotation(old, successor.createdAtMs, overlapMs)
         const { firstId: replacedBy } = await insertTokens(query, [successor])
         const update = `update plantstore.tokens set replaced_by = $2, ${column} = $3 where id = $1`
         await query(update, [id, replacedBy, oldEndsAtMs])

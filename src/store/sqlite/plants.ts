@@ -52,6 +52,6 @@ export function plants({ reader, read, writer: { write }, versions }: Connection
       ),
 
     plantsVersion: versions.owner,
-    isSameUpTo: versions.isSameUpTo,
+    isUnchangedUpTo: versions.isUnchangedUpTo,
   } satisfies Plants
 }

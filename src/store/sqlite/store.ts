@@ -1,5 +1,5 @@
 import { OTHERS_SEEN_WITHIN_MS, type Store } from '../../domain/store.ts'
-import { type Connections, join } from '../../engine/sqlite/connections.ts'
+import { type Connections, joinEngine } from '../../engine/sqlite/connections.ts'
 import { toOpenError } from '../../engine/sqlite/errors.ts'
 import { openEngine } from '../../engine/sqlite/open.ts'
 import type { StoreShare } from '../../engine/sqlite/share.ts'
@@ -44,7 +44,7 @@ export function joinStore(
   options: Pick<OpenOptions, 'observer' | 'threads'> & Required<Pick<OpenOptions, 'monotonicMs'>>,
 ): Store {
   try {
-    return storeOf(join(share, onFailure, { ...options, othersSeenWithinMs: OTHERS_SEEN_WITHIN_MS }))
+    return storeOf(joinEngine(share, onFailure, { ...options, othersSeenWithinMs: OTHERS_SEEN_WITHIN_MS }))
   } catch (error) {
     throw toOpenError(error, share.path)
   }

@@ -1,6 +1,6 @@
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parsePostgresUrl } from '../../../src/domain/database-url.ts'
+import { parsePostgresUrl } from '../../../src/database-url.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { AS_SERVER, freePort, ownedByServer } from '../../support/postgres-system.ts'
 import { startProgram } from '../../support/program.ts'

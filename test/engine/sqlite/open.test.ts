@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { copyFileSync, renameSync } from 'node:fs'
 import { LOCK_MAX_WAIT_MS } from '../../../src/engine/group-queue.ts'
-import { openImmutable, openLocked, openReader, openWriter } from '../../../src/engine/sqlite/driver.ts'
+import { openImmutable, openLocked, openReader, openWriteConnection } from '../../../src/engine/sqlite/driver.ts'
 import { makeDatabase, makeDatabaseFolder, refusalOf } from '../../store/sqlite/files.ts'
 import { SLACK_MS } from '../../support/slack.ts'
 
@@ -11,8 +11,8 @@ const WAITS = { ...SAFE, busy_timeout: LOCK_MAX_WAIT_MS }
 const WRITES = { ...WAITS, journal_mode: 'wal', foreign_keys: 1, wal_autocheckpoint: 0, fullfsync: 1, secure_delete: 1 }
 
 test.each<[string, (path: string) => Database, Readonly<Record<string, string | number>>]>([
-  ['writes with durability full', (path) => openWriter(path, 'full'), { ...WRITES, synchronous: 2 }],
-  ['writes with durability normal', (path) => openWriter(path, 'normal'), { ...WRITES, synchronous: 1 }],
+  ['writes with durability full', (path) => openWriteConnection(path, 'full'), { ...WRITES, synchronous: 2 }],
+  ['writes with durability normal', (path) => openWriteConnection(path, 'normal'), { ...WRITES, synchronous: 1 }],
   ['reads', openReader, WAITS],
   ['leaves no trace', openImmutable, SAFE],
 ])('a connection that %s has all its pragmas', async (_, open, pragmas) => {

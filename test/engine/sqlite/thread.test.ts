@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { OTHERS_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
 import { fileIdentity } from '../../../src/engine/sqlite/files/file-system.ts'
 import { shareChanges, shareCheckTime } from '../../../src/engine/sqlite/versions.ts'
-import { openWriter, useThread } from '../../../src/engine/sqlite/writer.ts'
+import { createWriteQueue, useThread } from '../../../src/engine/sqlite/writer.ts'
 import type { Writes } from '../../../src/store/sqlite/writing/writes.ts'
 import { FERN, listIds, newToken } from '../../store/fixtures.ts'
 import { asObject, rejectionOf } from '../../store/rejection.ts'
@@ -166,6 +166,6 @@ function openThread(path: string) {
   const thread = new Worker(new URL('../../../src/store/sqlite/writer-thread.ts', import.meta.url).href)
   const { open } = useThread(thread, { ...options, checkedAtMs: shareCheckTime() })
   const times = { monotonicMs: () => 0, othersSeenWithinMs: OTHERS_SEEN_WITHIN_MS }
-  const writer = openWriter<Writes>({ open, ...times, onFailure, onEvent() {} })
+  const writer = createWriteQueue<Writes>({ open, ...times, onFailure, onEvent() {} })
   return { writer, failures }
 }

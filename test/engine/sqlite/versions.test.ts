@@ -172,7 +172,8 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
     const version = versions.owner(user)
     const cached = cache.get(user)
     const isSame = version !== undefined && cached?.version === version
-    const isStill = isSame || (cached?.next !== undefined && versions.isSameUpTo(user, cached.version, cached.next))
+    const isStill =
+      isSame || (cached?.next !== undefined && versions.isUnchangedUpTo(user, cached.version, cached.next))
     if (cached !== undefined && isStill) {
       hits++
       const allowed = history.slice(oldestAllowed()).map(({ state }) =>

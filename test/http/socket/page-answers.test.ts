@@ -223,29 +223,29 @@ describe('answers on the way to the page', () => {
       await answers('DELETE', false, silence, () => ui.click('Delete plant 1'))
       await ui.told('The server has not deleted this: try again.')
       // A list whose parts come in time may take longer, until the next one does not come.
-    let send = (_part: string) => {}
-    const slow = new ReadableStream<Uint8Array>({
-      start(stream) {
-        send = (part) => stream.enqueue(new TextEncoder().encode(part))
-      },
-    })
-    const isHeard = (parts: number) =>
-      until('the page has read it', async () => (await page.evaluate<number>('globalThis.parts')) === parts)
-    await page.evaluate(`globalThis.parts = 0, globalThis.decode = TextDecoder.prototype.decode
+      let send = (_part: string) => {}
+      const slow = new ReadableStream<Uint8Array>({
+        start(stream) {
+          send = (part) => stream.enqueue(new TextEncoder().encode(part))
+        },
+      })
+      const isHeard = (parts: number) =>
+        until('the page has read it', async () => (await page.evaluate<number>('globalThis.parts')) === parts)
+      await page.evaluate(`globalThis.parts = 0, globalThis.decode = TextDecoder.prototype.decode
       TextDecoder.prototype.decode = function (...part) {
         if (part[0].length === 1) globalThis.parts++
         return decode.apply(this, part)
       }`)
-    send('[')
-    let isDeleted = false
-    proxy.answer(({ method, url }, ask) => {
-      if (url.includes('limit=') && isDeleted) return new Response(slow)
-      isDeleted ||= method === 'DELETE'
-      return method === 'DELETE' ? ask().then(bug) : undefined
-    })
-    await ui.click('Delete plant 2')
-    await ui.told('Deleted “Ivy”.')
-    for (const part of [1, 2, 3]) {
+      send('[')
+      let isDeleted = false
+      proxy.answer(({ method, url }, ask) => {
+        if (url.includes('limit=') && isDeleted) return new Response(slow)
+        isDeleted ||= method === 'DELETE'
+        return method === 'DELETE' ? ask().then(bug) : undefined
+      })
+      await ui.click('Delete plant 2')
+      await ui.told('Deleted “Ivy”.')
+      for (const part of [1, 2, 3]) {
         await isHeard(part)
         await page.clock.runFor(20_000)
         send(' ')

@@ -1,6 +1,6 @@
+import { readCertificate } from '../../../src/cli/serve/tls.ts'
 import type { Store } from '../../../src/domain/store.ts'
 import type { UserId } from '../../../src/domain/token.ts'
-import { readCertificate } from '../../../src/http/tls.ts'
 import { closeNow } from '../../store/fixtures.ts'
 import { formatRequest } from '../../support/paced-requests.ts'
 import { exchange, openConnection } from '../../support/raw-connection.ts'

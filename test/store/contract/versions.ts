@@ -51,7 +51,7 @@ export function versionsContract({ test, othersSeenWithinMs }: TestedStore): voi
       // A busy machine looks for commits of other processes too late at times: then nothing is known.
       const known = () => until('the store knows again', () => before === undefined || store.plantsVersion(me))
       await known()
-      const isSame = [5n, 6n, 7n, 9n, INT64_MAX].map((above) => store.isSameUpTo(me, before ?? 0, above))
+      const isSame = [5n, 6n, 7n, 9n, INT64_MAX].map((above) => store.isUnchangedUpTo(me, before ?? 0, above))
       expect(isSame).toEqual([before !== undefined, false, false, false, false])
       // A put that replaces a plant changes no list that ends before it. A delete may have taken the plant that followed the list.
       const changes = [
@@ -62,7 +62,7 @@ export function versionsContract({ test, othersSeenWithinMs }: TestedStore): voi
         const between = Number(await known())
         await change()
         await known()
-        expect([5n, 10n].map((above) => store.isSameUpTo(me, between, above))).toEqual([changesNoList, false])
+        expect([5n, 10n].map((above) => store.isUnchangedUpTo(me, between, above))).toEqual([changesNoList, false])
       }
     })
   })

@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import { closeSync, cpSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Store } from '../../../src/domain/store.ts'
-import { openReader, openWriter } from '../../../src/engine/sqlite/driver.ts'
+import { openReader, openWriteConnection } from '../../../src/engine/sqlite/driver.ts'
 import { createFile } from '../../../src/engine/sqlite/files/file-system.ts'
 import { AppError } from '../../../src/error.ts'
 import type { OpenOptions } from '../../../src/store/database.ts'
@@ -61,7 +61,7 @@ export async function refusalOf(path: string): Promise<string> {
 /** Makes an empty file, and opens the connection of a store that writes to it. */
 export function makeWithWriter(path: string): Database {
   createFile(path)
-  return openWriter(path, 'normal')
+  return openWriteConnection(path, 'normal')
 }
 
 /** Makes a closed database of several pages: a user with 20 large plants. */

@@ -41,7 +41,7 @@ export function createDatabase(target: string) {
     db,
     path,
     /** Gives it its final path, durably. Returns `false` if it replaces no file and `renameToNew` finds one. */
-    place(replaces: boolean): boolean {
+    publish(replaces: boolean): boolean {
       if (replaces) renameSync(path, target)
       else if (!renameToNew(path, target)) return false
       removeMark(target)

@@ -51,10 +51,10 @@ export async function cloneDatabase<C extends Counts>(source: Source<C>, target:
     throw new AppError('misused', { message: `${target} is the ${source.role} itself: name another file.` })
   }
   using replaced = lockTarget(source, target, options)
-  return await withClone(source, target, options, ({ db, cloned, place }) => {
+  return await withClone(source, target, options, ({ db, cloned, publish }) => {
     if (source.role === 'backup') db.run(ENTER_WAL_MODE)
     if (replaced !== undefined) removeSideFiles(replaced)
-    if (!place(replaced !== undefined)) throw targetExists(target)
+    if (!publish(replaced !== undefined)) throw targetExists(target)
     return { ...cloned, path: target, bytes: statSync(target).size }
   })
 }

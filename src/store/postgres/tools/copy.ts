@@ -1,4 +1,4 @@
-import { describeAddress } from '../../../domain/database-url.ts'
+import { describeAddress } from '../../../database-url.ts'
 import { storeUnusable } from '../../../engine/errors.ts'
 import type { CopyOptions } from '../../database.ts'
 import { TABLES } from '../../tables.ts'

@@ -26,7 +26,7 @@ export const ENTRY_MAX_GROUPS = 1000
  * The ledger is the table `writers`. The statement that writes a group also counts the group in the writer's entry, and stores
  * which writes it refused. If a connection is lost before the answer, the entry tells whether the group was written.
  */
-export function openWriter(
+export function createGroupWriter(
   client: Client,
   {
     observer,

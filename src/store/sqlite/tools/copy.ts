@@ -33,7 +33,7 @@ export async function fillSqlite<T>(path: string, fill: (target: Target) => Prom
     using created = createDatabase(path)
     migrate(created.db, path, PLANT_FORMAT)
     const result = await fill(targetOf(created.db, created.path))
-    if (!created.place(false)) throw targetExists(path)
+    if (!created.publish(false)) throw targetExists(path)
     return result
   } catch (error) {
     // The other store may have failed, or a signal has come.

@@ -2,7 +2,7 @@
 import { accessSync, constants, createReadStream, fstatSync, openSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { openImmutable, openReader, openWriter } from '../../../engine/sqlite/driver.ts'
+import { openImmutable, openReader, openWriteConnection } from '../../../engine/sqlite/driver.ts'
 import { isOutOfSpace, isUnshared, toEngineError, toOpenError } from '../../../engine/sqlite/errors.ts'
 import { markedIfDamaged } from '../../../engine/sqlite/files/damage-mark.ts'
 import { realPath, sizeOf } from '../../../engine/sqlite/files/file-system.ts'
@@ -54,7 +54,7 @@ export const fileTools = (path: string): FileTools => {
 
     async recordBackup(atMs, bytes) {
       accessSync(path, constants.W_OK)
-      using writer = openWriter(path, 'full')
+      using writer = openWriteConnection(path, 'full')
       // An older schema has no place for the record.
       if (pragmaNumber(writer, 'user_version') !== SCHEMA_VERSION) return
       writer.run('insert or replace into last_backup (id, at_ms, bytes) values (1, ?1, ?2)', [atMs, bytes])

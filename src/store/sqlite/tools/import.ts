@@ -1,10 +1,10 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import { dirname } from 'node:path'
-import type { Clocks } from '../../../domain/clocks.ts'
+import type { Clocks } from '../../../clocks.ts'
 import { type ConflictRule, PLANT_FIELDS, type PlantRow, valuesOf } from '../../../domain/plant.ts'
 import { checkpoints } from '../../../engine/sqlite/checkpoints.ts'
 import { prepareCommit } from '../../../engine/sqlite/commit.ts'
-import { insertInto, openWriter } from '../../../engine/sqlite/driver.ts'
+import { insertInto, openWriteConnection } from '../../../engine/sqlite/driver.ts'
 import { isLocked, isOutOfSpace, toEngineError } from '../../../engine/sqlite/errors.ts'
 import { movedAway, watchFiles } from '../../../engine/sqlite/files/moved-files.ts'
 import { AppError } from '../../../error.ts'
@@ -66,7 +66,7 @@ export const importPlants =
 
 /** Opens a connection whose temporary file is beside the database. SQLite gives it no name, so that nothing of it is left. */
 function openConnection(path: string): Database {
-  const db = openWriter(path, 'full')
+  const db = openWriteConnection(path, 'full')
   db.run('pragma busy_timeout = 0')
   // The disk of the database has room for the plants if any disk has.
   db.run(`pragma temp_store_directory = '${dirname(path).replaceAll("'", "''")}'`)

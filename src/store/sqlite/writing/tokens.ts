@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import type { CreatedTokens, NewToken, TokenSelection } from '../../../domain/store.ts'
 import type { Token, TokenId } from '../../../domain/token.ts'
 import { fromRow, type Row } from '../../rows.ts'
-import { compareTokens, endOfReplaced, NONE_CREATED, selectTokens } from '../../token-rules.ts'
+import { compareTokens, NONE_CREATED, planRotation, selectTokens } from '../../token-rules.ts'
 import { requireToken, requireUser } from '../lookups.ts'
 import { insertUser } from './users.ts'
 
@@ -35,7 +35,7 @@ export function tokenWrites(writer: Database) {
 
     rotateToken(id: TokenId, successor: HexToken, overlapMs: number) {
       const old = requireToken(writer, id)
-      const { column, oldEndsAtMs } = endOfReplaced(old, successor.createdAtMs, overlapMs)
+      const { column, oldEndsAtMs } = planRotation(old, successor.createdAtMs, overlapMs)
       const { id: replacedBy } = insertToken(writer, successor)
       writer.run(`update tokens set replaced_by = ?2, ${column} = ?3 where id = ?1`, [id, replacedBy, oldEndsAtMs])
       return { id: replacedBy, oldEndsAtMs }

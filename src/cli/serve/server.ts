@@ -1,18 +1,10 @@
 // Tested in test/cli/transcripts/listen.txt.
 import { chmodSync, lstatSync, rmSync } from 'node:fs'
-import { type Address, formatAddress } from '../domain/address.ts'
-import { AppError, codeOf } from '../error.ts'
+import { type Address, formatAddress } from '../../address.ts'
+import { AppError, codeOf } from '../../error.ts'
+import { type Handle, SLOW_READER_S } from '../../http/connection.ts'
 import { isSurelyFree } from './listeners.ts'
 import type { Tls } from './tls.ts'
-
-/**
- * The server that requests come to. `timeout` sets how long nothing may happen on the connection of a request, until the next
- * request comes on it, but not at a unix socket, which has no `port`. `requestIP` is `null` there, and once the client has gone.
- */
-export type Connection = Pick<Bun.Server<undefined>, 'timeout' | 'requestIP' | 'port'>
-
-/** How long a client may take for a part of a long answer, in seconds: the most that the runtime counts. */
-export const SLOW_READER_S = 255
 
 /** A server that listens. */
 export interface RunningServer {
@@ -48,9 +40,6 @@ export interface ListenOptions {
  */
 export type Sharing = 'none' | 'leader' | 'follower'
 
-/** Answers requests. Within a test there may be no connection. */
-export type Handle = (request: Request, connection?: Connection) => Response | Promise<Response>
-
 /** Listens, or rejects with `address_unavailable`. An address is never shared with another process. */
 export async function listen(address: Address, handle: Handle, options: ListenOptions): Promise<RunningServer> {
   const scheme = options.tls === undefined ? 'http' : 'https'
@@ -65,9 +54,11 @@ export async function listen(address: Address, handle: Handle, options: ListenOp
     // A killed server may have left it.
     rmSync(address.socketPath, { force: true })
   }
-  const server = await (options.sharing === 'leader' ? claim : serve)(address, handle, options).catch(async (cause) => {
-    throw refusal(await reasonOf(cause, address), cause)
-  })
+  const server = await (options.sharing === 'leader' ? bindExclusively : serve)(address, handle, options).catch(
+    async (cause) => {
+      throw refusal(await reasonOf(cause, address), cause)
+    },
+  )
   if ('socketPath' in address) chmodSync(address.socketPath, options.socketMode)
   const own = 'socketPath' in address ? address : { host: address.host, port: server.port ?? address.port }
   return {
@@ -98,7 +89,7 @@ const CLAIM_RETRY_MS = 5
  * does, and otherwise resets the connections that come meanwhile. Until it shares the address, a lock keeps other starts from
  * doing the same: a socket without a file, named after the port. Without the lock, another start may be about to listen.
  */
-async function claim(address: Address, handle: Handle, options: ListenOptions) {
+async function bindExclusively(address: Address, handle: Handle, options: ListenOptions) {
   if ('socketPath' in address) throw new TypeError('threads cannot share a unix socket')
   using lock = await lockPort(address.port)
   if (lock === undefined || !isSurelyFree(address.host, address.port)) {

@@ -1,8 +1,8 @@
 // Tested in test/http/transcripts/bodies.txt.
 import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { INT64_RULE, parseInt64JsonNumber } from '../domain/int64.ts'
+import { isOptional, NEW_PLANT_FIELDS, NewPlant } from '../domain/plant.ts'
 import { AppError } from '../error.ts'
-import { INT64_RULE, parseInt64JsonNumber } from './int64.ts'
-import { isOptional, NEW_PLANT_FIELDS, NewPlant } from './plant.ts'
 
 /** Levels of arrays and objects in a JSON text, the outermost included. */
 export const JSON_DEPTH_MAX = 64

@@ -1,7 +1,7 @@
 // Tested in test/cli/transcripts/listen.txt.
 import { existsSync, readFileSync } from 'node:fs'
 import { isIPv4 } from 'node:net'
-import { orUndefined } from '../error.ts'
+import { orUndefined } from '../../error.ts'
 
 /** The TCP sockets of the system: https://man7.org/linux/man-pages/man5/proc_pid_net.5.html. A kernel can do without IPv6. */
 const TABLE = '/proc/self/net/tcp'

@@ -3,23 +3,23 @@ import { TOKEN_PREFIX } from '../domain/token.ts'
 import { AppError, type ErrorKind } from '../error.ts'
 import type { Logger } from '../log.ts'
 import { bodyBytesOf, type CacheControl, ERRORS, errorResponse, type HttpErrorKind } from './answers.ts'
-import { announcesBody, answerBehindBody } from './body.ts'
+import { answerAfterBody, hasRequestBody } from './body.ts'
 import { clientAddressFinder } from './client-address.ts'
+import type { Handle } from './connection.ts'
 import type { Services } from './options.ts'
 import {
-  type Answer,
   CONTEXT,
+  type Handler,
   OTHER_OPERATION,
   type RequestContext,
   type RequestWithContext,
 } from './request-context.ts'
-import type { Handle } from './server.ts'
 
 /**
  * Surrounds every request: gives it an id, and its answer the headers that every answer has; writes its log line, and counts
  * it. Whatever goes wrong inside, an answer comes out. What `answer` gives at once does not wait for a promise.
  */
-export function observe(answer: Answer, services: Services): Handle {
+export function withLogAndMetrics(answer: Handler, services: Services): Handle {
   const { log, accessLog, logAddresses, statistics, draining, idleTimeout, monotonicMs, deadlines } = services
   const isRecording = accessLog || statistics !== undefined
   const addressOf = accessLog && logAddresses ? clientAddressFinder(services.trustedProxy) : undefined
@@ -41,7 +41,7 @@ export function observe(answer: Answer, services: Services): Handle {
     if (!hasBody || (context.request.bodyUsed && response.status !== 413)) return finish(context, response)
     // However slowly the client sends the rest, the duration ends here.
     const readyMs = monotonicMs()
-    return finish(context, await answerBehindBody(context.request, response, idleTimeout, draining, deadlines), readyMs)
+    return finish(context, await answerAfterBody(context.request, response, idleTimeout, draining, deadlines), readyMs)
   }
 
   return (request: RequestWithContext, connection) => {
@@ -60,9 +60,9 @@ export function observe(answer: Answer, services: Services): Handle {
       error: undefined,
       streamEnd: undefined,
     }
-    const hasBody = announcesBody(request)
+    const hasBody = hasRequestBody(request)
     try {
-      makeRoutable(context)
+      fixUrlForRouter(context)
       request[CONTEXT] = context
       const answered = answer(request, context)
       if (hasBody || answered instanceof Promise) return finishLater(context, answered, hasBody)
@@ -136,7 +136,7 @@ function requestId(request: Request): string {
  * `https://` is longer by a letter. For either the request itself gets a URL that the router can read: the body of a
  * copy could not be left unread. Throws `several_hosts`.
  */
-function makeRoutable({ request, url }: RequestContext): void {
+function fixUrlForRouter({ request, url }: RequestContext): void {
   // The runtime joins several Host lines with a comma and a space, which no host name has.
   if (request.headers.get('host')?.includes(', ')) throw new AppError('several_hosts')
   if (url.startsWith('https:')) Object.defineProperty(request, 'url', { value: `http:${url.slice('https:'.length)}` })

@@ -2,7 +2,7 @@ import { constants, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { RequestOptions } from 'node:https'
 import { createSecureContext, type PeerCertificate, type SecureContextOptions } from 'node:tls'
-import { codeOf, misused, readFailure } from '../error.ts'
+import { codeOf, misused, readFailure } from '../../error.ts'
 
 /** The certificate of a server with its key, as data that a message can have. */
 export interface Tls {

@@ -1,5 +1,5 @@
 // Tested in test/cli/postgres-access.test.ts.
-import { orUndefined } from '../error.ts'
+import { orUndefined } from './error.ts'
 
 /** How much of a connection is protected, weakest first (https://www.postgresql.org/docs/current/libpq-ssl.html). */
 const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const

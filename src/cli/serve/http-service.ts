@@ -1,11 +1,12 @@
 // Tested in test/fault/sigterm.test.ts.
+
+import type { Address } from '../../address.ts'
 import type { Settings } from '../../config.ts'
-import type { Address } from '../../domain/address.ts'
 import { createApp } from '../../http/app.ts'
 import type { AppOptions } from '../../http/options.ts'
-import { listen, type RunningServer, type Sharing } from '../../http/server.ts'
-import type { Tls } from '../../http/tls.ts'
 import { recordTokenUses } from '../../http/token-uses.ts'
+import { listen, type RunningServer, type Sharing } from './server.ts'
+import type { Tls } from './tls.ts'
 
 /** This much of --drain is left for closing the store and for the last log lines. */
 export const closeMsOf = (drainMs: number): number => Math.min(1000, drainMs / 4)
@@ -20,7 +21,7 @@ export interface ServeOptions extends Settings {
 }
 
 /** What a thread that answers requests has opened or made for itself. */
-export type AnsweringServices = Omit<AppOptions, keyof ServeOptions | 'recordUse' | 'provider'>
+export type ThreadServices = Omit<AppOptions, keyof ServeOptions | 'recordUse' | 'provider'>
 
 /** How long a thread may take until it answers no more, and how long of that it takes new connections. */
 export interface Drain {
@@ -42,10 +43,10 @@ export function waitForAll(listening: Int32Array, count: number): void {
     if (Atomics.wait(listening, 0, now, LISTEN_MAX_WAIT_MS) === 'timed-out') return
 }
 
-export type Answering = Awaited<ReturnType<typeof prepareAnswering>>
+export type HttpService = Awaited<ReturnType<typeof prepareHttpService>>
 
 /** Prepares to answer requests in this thread, which afterwards needs descriptors for its listener and for connections alone. */
-export async function prepareAnswering(options: ServeOptions, services: AnsweringServices) {
+export async function prepareHttpService(options: ServeOptions, services: ThreadServices) {
   const { store, log, draining, nowMs } = services
   const { recordUse, flush, stop: stopFlushing } = recordTokenUses(store, log, nowMs)
   const provider = await openProvider(options, services)
@@ -101,7 +102,7 @@ export async function prepareAnswering(options: ServeOptions, services: Answerin
 }
 
 /** Only a server with an identity provider loads the code of JWTs. */
-async function openProvider(options: ServeOptions, services: AnsweringServices) {
+async function openProvider(options: ServeOptions, services: ThreadServices) {
   const { jwtIssuer: issuer, jwtAudience: audience, jwtKeys: keyFile, jwtDefaultScope: defaultScope } = options
   if (issuer === undefined || audience === undefined) return undefined
   const { identityProvider } = await import('../../http/jwt/provider.ts')
