@@ -18,8 +18,8 @@ import { contextOf, OTHER_OPERATION } from './request-context.ts'
 /**
  * The service: answers any request, and never rejects. A request's way, and what each station may answer:
  * 1. `allowOrigins` lets pages of other origins read the answer, also one that no hook of Elysia sees.
- * 2. `withLogAndMetrics` gives the request its context, and the answer its headers, log line and counts. Hooks of Elysia would see neither
- *    a cached list nor what the runtime makes of HEAD and errors, and `onAfterResponse` sees wrong statuses.
+ * 2. `withLogAndMetrics` gives the request its context, and the answer its headers, log line and counts. Hooks of Elysia would
+ *    see neither a cached list nor what the runtime makes of HEAD and errors, and `onAfterResponse` sees wrong statuses.
  * 3. `answerCachedLists` answers a list that is cached, with 200 or 304 (or 429), and passes on all else.
  * 4. Elysia's router finds the route (or 404, 405), and `onTransform` names the operation.
  * 5. `authentication` finds the caller (or 401), counts the request (or 429), and lets only some callers write (or 403).

@@ -10,7 +10,7 @@ import { markDamaged } from './files/damage-mark.ts'
 import { fileIdentity } from './files/file-system.ts'
 import { movedAway, watchFiles } from './files/moved-files.ts'
 import {
-  type CommittedGroup,
+  type Commit,
   type Failure,
   type ToWriter,
   toFailure,
@@ -62,14 +62,16 @@ export function openGroupCommit(program: Program, options: GroupCommitOptions, r
     }
   }
   const commitAndAnswer = (groups: readonly ClientGroup[]) => {
-    let answers: readonly CommittedGroup[] | { readonly failure: Failure }
+    let done: Committed | { readonly failure: Failure }
     try {
-      answers = upkeep.failure === undefined ? commitGroups(groups) : { failure: upkeep.failure }
+      done = upkeep.failure === undefined ? commitGroups(groups) : { failure: upkeep.failure }
     } catch (error) {
-      answers = { failure: upkeep.reportFailure(toFailure(error)) }
+      done = { failure: upkeep.reportFailure(toFailure(error)) }
     }
     for (const [index, { thread }] of groups.entries())
-      thread.port.postMessage('failure' in answers ? answers : (answers[index] as CommittedGroup))
+      thread.port.postMessage(
+        'failure' in done ? done : { results: done.results[index], commit: index === 0 ? done.commit : undefined },
+      )
     // After the answers, so that only the next groups wait for it.
     upkeep.checkpointIfDue(groups)
   }
@@ -88,6 +90,12 @@ export function openGroupCommit(program: Program, options: GroupCommitOptions, r
     }
     if (groups.length > 0) commitAndAnswer(groups)
   }
+}
+
+/** What a commit has done: the results of each group, and the commit itself. */
+interface Committed {
+  readonly results: readonly (WriteResults | undefined)[]
+  readonly commit: Commit
 }
 
 /** So many small writes add less than a MiB to the WAL. After a lone one, to ask for its size would take 17 µs of 280 µs. */
@@ -163,8 +171,7 @@ function openWatched(program: Program, { path, identity, durability, settings }:
 }
 
 /**
- * Returns a function that commits groups, or nothing of them, and returns the answer to each. It throws an `AppError` if
- * SQLite fails.
+ * Returns a function that commits groups, or nothing of them. It throws an `AppError` if SQLite fails.
  */
 function groupTransaction(
   program: Program,
@@ -175,16 +182,15 @@ function groupTransaction(
   const begin = writer.prepare('begin immediate')
   const commit = prepareCommit(writer, path)
 
-  return function commitGroups(groups: readonly ClientGroup[], isRepeated = false): readonly CommittedGroup[] {
+  return function commitGroups(groups: readonly ClientGroup[], isRepeated = false): Committed {
     try {
       begin.run()
       for (const { thread, nowMs } of groups) announced.checkOthers(thread.checkedAtMs, nowMs)
-      const answers: CommittedGroup[] = []
       const changed: ChangedSlots = new Map()
+      const results: (WriteResults | undefined)[] = []
       let count = 0
       for (const { group } of groups) {
-        const results = callAll(program, writes, group, changed)
-        answers.push({ writes: 0, commitMs: 0, ...(results !== undefined && { results }) })
+        results.push(callAll(program, writes, group, changed))
         count += group.length
       }
       announced.begin(changed)
@@ -194,9 +200,9 @@ function groupTransaction(
       } finally {
         announced.end(changed)
       }
-      const commitMs = performance.now() - startMs
+      const durationMs = performance.now() - startMs
       if (areMoved()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: movedAway(path) })
-      return answers.with(0, { ...(answers[0] as CommittedGroup), writes: count, commitMs })
+      return { results, commit: { writes: count, durationMs } }
     } catch (cause) {
       if (writer.inTransaction) writer.run('rollback')
       forget()

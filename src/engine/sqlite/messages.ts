@@ -37,14 +37,17 @@ export interface Failure {
 /** An answer `done`: a command was done, or every write of a group was done and returned nothing. */
 export type WriterAnswer = 'done' | CommittedGroup | { readonly failure: Failure }
 
-/**
- * A group was committed. Of the threads whose groups shared the commit, one is told how many writes it had in all, and how long
- * it took. Without results, every write was done and returned nothing.
- */
+/** A group was committed. Without results, every write was done and returned nothing. */
 export interface CommittedGroup {
+  readonly results: WriteResults | undefined
+  /** The commit that the groups of several threads may have shared. Only one of them is told. */
+  readonly commit: Commit | undefined
+}
+
+/** How many writes of all groups a commit had, and how long it took. */
+export interface Commit {
   readonly writes: number
-  readonly commitMs: number
-  readonly results?: WriteResults
+  readonly durationMs: number
 }
 
 /** What the thread that opened the store is told without having asked: the first failure, and what a checkpoint found. */

@@ -49,7 +49,7 @@ export function createWriteQueue<All extends Writes>(options: WriterOptions) {
     const answer = await connection.ask(`{"nowMs":${monotonicMs()},"group":[${calls.join()}]}`)
     if (answer === 'done') return answer
     if (!('failure' in answer)) {
-      if (answer.writes > 0) observer?.recordGroup(answer.writes, answer.commitMs)
+      if (answer.commit !== undefined) observer?.recordGroup(answer.commit.writes, answer.commit.durationMs)
       return answer.results ?? 'done'
     }
     const { kind, outcomeIsUnknown } = answer.failure

@@ -113,7 +113,7 @@ function play(open: Opened) {
     async write(pauseMs = 0): Promise<number> {
       const answered = answer()
       send({ group: [['pause', 1, pauseMs]], nowMs: 1 })
-      return ((await answered) as CommittedGroup).writes
+      return ((await answered) as CommittedGroup).commit?.writes ?? 0
     },
   }
 }

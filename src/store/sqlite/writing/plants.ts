@@ -27,22 +27,15 @@ export function plantWrites(writer: Database, quota?: PlantQuota) {
   /** Whether the last put replaced a plant. If not, the next one tries first to make its plant, which saves a statement. */
   let hasReplaced = true
 
-  /** Stores the plant unless the user has one with that id. Returns whether it did. */
-  const insertNew = (user: UserId, id: bigint, values: PlantValues): boolean => {
-    try {
-      return insert.run(user, id, ...values).changes > 0
-    } catch (error) {
-      // There is no such user: not yet, or no more.
-      if (codeOf(error) === 'SQLITE_CONSTRAINT_FOREIGNKEY') throw new AppError('token_invalid', { cause: error })
-      throw error
-    }
-  }
-
   const createPlant = (user: UserId, idText: string, ...values: PlantValues): void => {
     const id = BigInt(idText)
     // If the plant exists, the insert finds it, and that is the reason to tell.
     if (quota?.isUsedUp(user) && selectId.get(user, id) === null) throw new AppError('quota_exceeded')
-    if (!insertNew(user, id, values)) throw new AppError('plant_exists')
+    try {
+      if (insert.run(user, id, ...values).changes === 0) throw new AppError('plant_exists')
+    } catch (error) {
+      throw refusalOf(error)
+    }
     quota?.record(user, 1)
   }
 
@@ -50,7 +43,12 @@ export function plantWrites(writer: Database, quota?: PlantQuota) {
   const putPlant = (user: UserId, idText: string, values: PlantValues, expected: Expected): true | undefined => {
     const id = BigInt(idText)
     // A quota first has to know whether the plant exists.
-    if (!hasReplaced && expected === 'any' && quota === undefined && insertNew(user, id, values)) return true
+    try {
+      if (!hasReplaced && expected === 'any' && quota === undefined && insert.run(user, id, ...values).changes > 0)
+        return true
+    } catch (error) {
+      throw refusalOf(error)
+    }
     if (expected !== 'none') {
       const [replace, same] = typeof expected === 'string' ? [replaceOne, []] : [replaceSame, expected]
       hasReplaced = replace.run(...values, user, id, ...same).changes > 0
@@ -73,3 +71,7 @@ export function plantWrites(writer: Database, quota?: PlantQuota) {
     },
   }
 }
+
+/** Why an insert was refused. There may be no such user: not yet, or no more. */
+const refusalOf = (cause: unknown): unknown =>
+  codeOf(cause) === 'SQLITE_CONSTRAINT_FOREIGNKEY' ? new AppError('token_invalid', { cause }) : cause
