@@ -15,7 +15,18 @@ export const HOST = 'plants.example.org'
 export const CLIENT = '127.0.0.2'
 
 /** What Debian's own configuration has already, and `a2enmod` adds. */
-const APACHE = ['mpm_event', 'authz_core', 'proxy', 'proxy_http', 'headers', 'ssl', 'alias', 'http2']
+const APACHE = [
+  'mpm_event',
+  'authz_core',
+  'proxy',
+  'proxy_http',
+  'headers',
+  'ssl',
+  'alias',
+  'http2',
+  'filter',
+  'deflate',
+]
   .map((name) => `LoadModule ${name}_module /usr/lib/apache2/modules/mod_${name}.so`)
   .join('\n')
   .concat('\nUser www-data\nGroup www-data\nProtocols h2 http/1.1')
@@ -88,9 +99,12 @@ const withPorts = (example: string, ports: readonly number[]): string =>
 
 /**
  * Servers on one database, behind a proxy with the example of the documentation. Resolves when requests pass. `curl` asks for a path
- * through the proxy.
+ * through the proxy. `change` changes the example.
  */
-export async function startBehind({ file, around: [before, after], command, ...proxy }: (typeof PROXIES)[number]) {
+export async function startBehind(
+  { file, around: [before, after], command, ...proxy }: (typeof PROXIES)[number],
+  change = (example: string) => example,
+) {
   const made = makeDatabase()
   const { folder, database } = made
   const token = await createTokenIn(database)
@@ -105,7 +119,7 @@ export async function startBehind({ file, around: [before, after], command, ...p
   await Bun.write(join(folder, 'html/index.html'), '<title>Welcome</title>')
   const ports = servers.map((server) => server.port)
   const inPlace = (text: string) => text.replaceAll('FOLDER', folder).replaceAll('PORT', String(port))
-  const text = [before, withPorts(await blockAfter(`file: ${file}`), ports), after]
+  const text = [before, withPorts(change(await blockAfter(`file: ${file}`)), ports), after]
     .join('')
     .replace(/(?:\*?:)?\b443\b/, '127.0.0.1:PORT')
     .replace(/\/etc\/\S+fullchain.pem/, files.certPath)

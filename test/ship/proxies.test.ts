@@ -147,3 +147,45 @@ describe.concurrent.each(PROXIES)('the example of $name in $file', (proxy) => {
     },
   )
 })
+
+const DEFLATE = 'AddOutputFilterByType DEFLATE application/json'
+
+/** What makes a proxy compress, behind a line of its example, and what an `ETag`, `If-None-Match` and `If-Match` then come to. */
+const COMPRESSIONS = [
+  ['nginx.conf', 'location /garden/ {', 'gzip on; gzip_types application/json;', 'W/"_" 304 412'],
+  ['haproxy.cfg', 'frontend plants', 'compression algo gzip\ncompression type application/json', 'W/"_" 304 412'],
+  ['Caddyfile', 'handle_path /garden/* {', 'encode gzip', '"_" 304 200'],
+  ['apache.conf', 'SSLEngine on', DEFLATE, '"_-gzip" 200 412'],
+  ['apache.conf', 'SSLEngine on', `DeflateAlterETag NoChange\n${DEFLATE}`, '"_" 304 200'],
+] as const
+
+describe.concurrent.each(COMPRESSIONS)(
+  'the example of %s, and after %s the lines %j',
+  (file, before, lines, outcome) => {
+    const [proxy = PROXIES[0]] = PROXIES.filter((each) => each.file === file)
+
+    test.skipIf(lacks(OPENSSL, program(`${proxy?.name}`)))(
+      `compress, and make of preconditions ${outcome}`,
+      async () => {
+        if (proxy === undefined) throw new Error(file)
+        const change = (example: string) => example.replace(before, `${before}\n${lines}\n`)
+        await using behind = await startBehind({ ...proxy, servers: 1 }, change)
+        const headers = [`Authorization: Bearer ${behind.token}`, 'Accept-Encoding: gzip'].flatMap((line) => [
+          '--header',
+          line,
+        ])
+        const ask = (...args: readonly string[]) => behind.curl('/garden/plants/1', ...headers, ...args)
+        const status = ['--output', '/dev/null', '--write-out', '%{http_code}']
+        const put = ['--request', 'PUT', ...JSON_BODY, '--data', JSON.stringify({ name: 'x'.repeat(5000) })]
+        await ask(...put)
+        const head = await ask('--dump-header', '-', '--output', '/dev/null')
+        const [, etag = ''] = /^etag: (.*)\r$/im.exec(head) ?? []
+        const read = await ask('--header', `If-None-Match: ${etag}`, ...status)
+        const written = await ask('--header', `If-Match: ${etag}`, ...status, ...put)
+
+        expect(head).toMatch(/^content-encoding: gzip\r$/im)
+        expect(`${etag.replace(/[\w-]{43}/, '_')} ${read} ${written}`).toBe(outcome)
+      },
+    )
+  },
+)
