@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Glob } from 'bun'
 import GithubSlugger from 'github-slugger'
-import { pageNames } from '../docs/site/pages.ts'
+import { forSite, pageNames } from '../docs/site/pages.ts'
 import packageJson from '../package.json'
 import { EXIT, exitCodeOf } from '../src/cli/io.ts'
 import { OPTIONS } from '../src/config.ts'
@@ -66,6 +66,17 @@ describe('the documentation', () => {
     )
 
     expect(broken).toEqual([])
+  })
+
+  test('keeps each anchor of a link on the site', () => {
+    const anchorsIn = (text: string) =>
+      [...text.matchAll(/\]\([^)\s]*?(#[^)\s]+)?\)/g)].map(([, anchor = '']) => anchor)
+    const lost = [...pageNames().keys()].filter((page) => {
+      const text = readFileSync(pathOfPage(page), 'utf8')
+      return anchorsIn(forSite(page, text, (path) => path)).join() !== anchorsIn(text).join()
+    })
+
+    expect(lost).toEqual([])
   })
 
   test('has the heading of each question that the search of the site is tried with', () => {

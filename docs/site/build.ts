@@ -6,6 +6,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Glob } from 'bun'
+import manifest from '../../package.json'
 import { openApiDocument } from '../../src/http/docs/document.ts'
 import { checkPublisher, published } from '../../test/ship/publisher.ts'
 import { errorPages, forSite, listForPrograms, PROJECT, pageNames, pictures, sidebar } from './pages.ts'
@@ -17,7 +18,8 @@ const HTML = join(WORK, 'html')
 const SCALAR = join(PROJECT, 'node_modules/@scalar/api-reference/dist/browser/standalone.js')
 
 /** Where the site is served, the repository behind it, and its versions. The workflow sets these variables. */
-const { SITE_BASE: base = '/', SITE_REPOSITORY: repository = '', SITE_REF: ref = 'main', SITE_VERSIONS } = process.env
+const { SITE_BASE: base = '/', SITE_REPOSITORY: repository = manifest.homepage } = process.env
+const { SITE_REF: ref = 'main', SITE_VERSIONS } = process.env
 const tags = process.argv.includes('--versions') ? taggedSites() : []
 const versions = SITE_VERSIONS?.split(',') ?? ['main', ...tags]
 
@@ -39,15 +41,13 @@ async function prepare(): Promise<void> {
     writeFileSync(join(SOURCE, path), published(text))
   }
   const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8')
+  const inRepository = (path: string): string => `${repository}/blob/${ref}/${path}`
   const origins: Record<string, string> = {}
   for (const [page, name] of pageNames()) {
     origins[name] = page
-    write(
-      name,
-      forSite(page, read(page), (path) => (repository === '' ? '#' : `${repository}/blob/${ref}/${path}`)),
-    )
+    write(name, forSite(page, read(page), inRepository))
   }
-  for (const [name, text] of errorPages(read('docs/how-to/troubleshoot.md'))) {
+  for (const [name, text] of errorPages(read('docs/how-to/troubleshoot.md'), inRepository)) {
     origins[name] = 'src/http/answers.ts'
     write(name, text)
   }
@@ -72,8 +72,8 @@ function writeMarkdown(): void {
 }
 
 /**
- * The links of the built pages whose page or anchor does not exist. VitePress itself looks at no anchors. What is outside of
- * `base` are other versions, which the build of them all looks at.
+ * The links of the built pages whose page or anchor does not exist, or that lead to `#`. VitePress itself looks at no anchors. What
+ * is outside of `base` are other versions, which the build of them all looks at.
  */
 function brokenLinks(): readonly string[] {
   const pages = new Map(
@@ -81,6 +81,7 @@ function brokenLinks(): readonly string[] {
   )
   return [...pages].flatMap(([page, text]) =>
     [...text.matchAll(/ href="([^"]+)"/g)].flatMap(([, link = '']) => {
+      if (link === '#') return [`${page}: ${link}`]
       const { origin, pathname, hash } = new URL(link, `http://site${base}${page}`)
       if (origin !== 'http://site' || !pathname.startsWith(base)) return []
       const file = pathname.slice(base.length).replace(/(?:^|\/)$/, '$&index.html')

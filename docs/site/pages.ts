@@ -28,20 +28,20 @@ export const pictures = (): readonly string[] =>
   ['docs/pictures/*.*', 'test/bench/*.svg'].flatMap((pattern) => [...new Glob(pattern).scanSync(PROJECT)].sort())
 
 /**
- * A page as the site shows it: links between pages have the names of the site, and links to other files lead to the
- * repository.
+ * A page as the site shows it: links between pages have the names of the site, and `inRepository` says where other files are. All
+ * keep their anchors.
  */
-export function forSite(page: string, text: string, repositoryFile: (path: string) => string): string {
+export function forSite(page: string, text: string, inRepository: (path: string) => string): string {
   const names = pageNames()
   const from = dirname(names.get(page) ?? page)
   const moved = (link: string): string => {
     if (/^(?:[a-z]+:|#)/.test(link)) return link
-    const [file = '', anchor] = link.split('#')
+    const [file = ''] = link.split('#')
+    const anchor = link.slice(file.length)
     const target = relative('/', resolve('/', dirname(page), file))
     const name = names.get(target)
     if (name === undefined && pictures().includes(target)) return relative(from, target)
-    if (name === undefined) return repositoryFile(target)
-    return `/${name}${anchor === undefined ? '' : `#${anchor}`}`
+    return (name === undefined ? inRepository(target) : `/${name}`) + anchor
   }
   return outsideCode(text, (prose) =>
     prose
@@ -87,8 +87,11 @@ ${list.slice(list.indexOf('## '))}`
 const TROUBLESHOOTING = 'docs/how-to/troubleshoot.md'
 
 /** The pages of the error codes by their paths on the site: the table of the code, and the remedies of troubleshooting. */
-export function errorPages(troubleshooting: string): ReadonlyMap<string, string> {
-  const linked = forSite(TROUBLESHOOTING, troubleshooting.replaceAll('](#', '](troubleshoot.md#'), () => '')
+export function errorPages(
+  troubleshooting: string,
+  inRepository: (path: string) => string,
+): ReadonlyMap<string, string> {
+  const linked = forSite(TROUBLESHOOTING, troubleshooting.replaceAll('](#', '](troubleshoot.md#'), inRepository)
   const remedies = new Map(
     [...linked.matchAll(/^\| ([45]\d{4}) \| (.+?) \| (.+) \|$/gm)].map(([, code = '', reason, remedy]) => [
       code,
