@@ -92,7 +92,7 @@ test.skipIf(lacks(OWN_POSTGRES))(
     proxy.release()
 
     expect([await waiting, await put(), await put()]).toEqual([200, 200, 200])
-    expect(await server.request('GET', '/readyz')).toMatchObject({ status: 200 })
+    expect(await answerOf(server.request('GET', '/readyz'))).toMatchObject({ status: 200 })
   },
 )
 

@@ -47,6 +47,11 @@ describe.each(IN_PROCESS)('/readyz, $name', (transport) => {
     await ask('/readyz')
     await ask('/readyz')
     expect(checks.count).toBe(2)
+
+    // The clock was set back by an hour.
+    clock.nowMs -= 3_600_000
+    await ask('/readyz')
+    expect(checks.count).toBe(3)
   })
 
   test('is checked for all threads by one of them', async () => {

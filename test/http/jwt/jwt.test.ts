@@ -93,6 +93,7 @@ describe.each(TRANSPORTS)('a JWT, $name', (transport) => {
       [{ scope: undefined, scp: 'plants:write' }, [200, 40901]],
       [{ scope: undefined, scp: ['a', 'plants:read'] }, [200, 40301]],
       [{ scope: undefined, scp: [['plants:write']] }, [40301, 40301]],
+      [{ scope: 'openid', scp: ['plants:write'] }, [200, 40901]],
       [{ scope: 'email' }, [40301, 40301]],
       [{ scope: 'plants:writer xplants:write PLANTS:WRITE' }, [40301, 40301]],
       [{ scope: ['openid', 'plants:write'] }, [200, 40901]],
