@@ -92,5 +92,5 @@ function split(text: string, delimiter: string) {
 }
 
 /** Renders rows as lines of CSV. `null` is empty. */
-export const renderCsv = (rows: (string | bigint | null)[][]): string =>
-  rows.length === 0 ? '' : `${unparse(rows, { newline: '\n' })}\n`
+export const renderCsv = (rows: (string | bigint | null)[][], delimiter = ','): string =>
+  rows.length === 0 ? '' : `${unparse(rows, { newline: '\n', delimiter })}\n`

@@ -11,7 +11,7 @@ export interface PlantField {
  */
 export type CsvReader = (line: string) => { readonly json: string } | { readonly problem: string } | 'empty' | undefined
 
-/** A line of a file, without its line feed. Several lines of CSV are one if they are one plant. */
+/** A line of a file, without its last line feed. Several lines of CSV are one if they are one plant. */
 export interface FileLine {
   /** Its number in the file, or that of the first of several. */
   readonly number: number
@@ -19,6 +19,34 @@ export interface FileLine {
   readonly bytes: number
   readonly isUtf8: boolean
 }
+
+/** What the first lines of a file have said. */
+export interface FileForm {
+  /** The header of CSV, with a BOM. */
+  header: string
+  /** The id of the next plant, if the header names no ids. */
+  nextId: bigint | undefined
+  /** Why the file cannot be read to its end. */
+  problem: string
+}
+
+/** What the page at `/` loads once somebody needs it: the exports of src/formats/web-file.ts. */
+export interface WebFile {
+  /** The lines of a file, each with its plant or why it is refused. `findId` finds the first of the ids that a file lacks. */
+  readWebFile(
+    file: Blob,
+    fields: readonly PlantField[],
+    findId: () => Promise<bigint>,
+  ): {
+    readonly form: FileForm
+    readonly plants: AsyncIterable<{ readonly line: FileLine; readonly plant: PlantTexts | string }>
+  }
+  /** Renders plants as lines of CSV. */
+  toCsv(plants: readonly PlantTexts[], names: readonly string[], delimiter: string): string
+}
+
+/** The texts of a plant by the names of its fields. Its id is text, because a number of JavaScript rounds what is above 2^53. */
+export type PlantTexts = Readonly<Record<string, string>> & { readonly id: string; readonly name: string }
 
 /** A line that is a plant. */
 export type PlantLine<Line> = Line & {
@@ -76,8 +104,7 @@ export async function* plantLines<Line extends FileLine>(
   for await (const line of lines) {
     const isSkipped = line.text.trim() === '' || (isHeader && SEPARATOR.test(line.text))
     if (begun === undefined && isSkipped && line.bytes <= maxBytes) continue
-    if (begun) begun = { ...begun, bytes: begun.bytes + 1 + line.bytes, isUtf8: begun.isUtf8 && line.isUtf8 }
-    else begun = line
+    begun = begun ? joined(begun, line) : line
     if (begun.bytes > maxBytes) return yield { ...begun, problem: tooLong, isLast: true }
     if (isHeader) {
       const opened = JSON_START.test(line.text) ? undefined : await openCsv(line.text)
@@ -95,3 +122,11 @@ export async function* plantLines<Line extends FileLine>(
   }
   if (begun) yield { ...begun, problem: 'a quoted field in it does not end.' }
 }
+
+/** Two lines of a plant as one. */
+const joined = <Line extends FileLine>(line: Line, next: Line): Line => ({
+  ...line,
+  text: `${line.text}\n${next.text}`,
+  bytes: line.bytes + 1 + next.bytes,
+  isUtf8: line.isUtf8 && next.isUtf8,
+})

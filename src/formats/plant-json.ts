@@ -1,6 +1,7 @@
 // Tested in test/http/transcripts/bodies.txt.
 import { TypeCompiler } from '@sinclair/typebox/compiler'
-import { INT64_RULE, parseInt64JsonNumber } from '../domain/int64.ts'
+import { fieldRule } from '../domain/field-rule.ts'
+import { parseInt64JsonNumber } from '../domain/int64.ts'
 import { isOptional, NEW_PLANT_FIELDS, NewPlant } from '../domain/plant.ts'
 import { AppError } from '../error.ts'
 
@@ -39,9 +40,7 @@ export function toNewPlant(value: unknown): NewPlant {
   const path = newPlant.Errors(value).First()?.path.slice(1)
   const field = NEW_PLANT_FIELDS.find((name) => name === path)
   if (field === undefined) throw new AppError('plant_invalid')
-  const start = `\`${field}\` ${isOptional(field) ? 'must be left out or be' : 'is required and must be'}`
-  const rule = field === 'id' ? INT64_RULE : 'a string without U+0000 and without unpaired surrogates'
-  throw new AppError('plant_invalid', { message: `${start} ${rule}.` })
+  throw new AppError('plant_invalid', { message: fieldRule(field, isOptional(field)) })
 }
 
 /** `ignoreBOM` keeps a BOM in the text, where `JSON.parse` refuses it. */

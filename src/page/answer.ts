@@ -3,7 +3,7 @@ import type { Plant } from './fields.ts'
 
 /** The error codes that the page treats in a way of their own. */
 export const CODES = {
-  ...{ tokenInvalid: 40102, notFound: 40402, exists: 40901, changed: 41201 },
+  ...{ tokenInvalid: 40102, scope: 40301, quota: 40302, notFound: 40402, exists: 40901, changed: 41201 },
   // Nobody has answered, as a proxy says it, or not in time, or something between did so.
   ...{ noAnswer: 50200, silent: 50400, foreign: 51100 },
   // The user has given up a change: it is not known whether it is done, or a look has shown that it is not.

@@ -95,7 +95,8 @@ export async function send(method: string, path: string, { expected = [], ...sen
   for (;;) {
     const answer = await ask(method, path, { ...sent, headers })
     const { error, message } = answer
-    if (token === sentToken && error === CODES.tokenInvalid) endSession(describeRefusal(error, message))
+    const hasWorked = state.isReturning ? 'before' : state.user
+    if (token === sentToken && error === CODES.tokenInvalid) endSession(describeRefusal(error, hasWorked))
     // Nobody waits for it any more.
     if (token !== sentToken) return new Promise<never>(() => {})
     const isExpected = expected.includes(isPassing(error) ? CODES.noAnswer : error)

@@ -1,6 +1,7 @@
 // Tested in test/http/socket/page.test.ts.
-/** A plant with the texts of its fields. Its id is text, because a number of JavaScript rounds what is above 2^53. */
-export type Plant = Readonly<Record<string, string>> & { readonly id: string; readonly name: string }
+import type { PlantTexts } from '../formats/plant-file.ts'
+
+export type Plant = PlantTexts
 
 /** The fields of a plant in the order of columns and inputs. The server writes them into the page, optional ones with a `?`. */
 export const FIELDS = (document.querySelector<HTMLMetaElement>('meta[name=fields]')?.content ?? '')

@@ -1,7 +1,7 @@
 // Tested in test/http/socket/page-tools.test.ts.
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { INT64_MAX } from '../domain/int64.ts'
 import { refusalIn } from './client.ts'
-import { INT64_MAX } from './messages.ts'
 import { listPlants } from './plants.ts'
 import { state } from './state.ts'
 
@@ -29,7 +29,7 @@ export function useSuggestedId(isNew: boolean) {
  * Finds the id after the largest one. It looks behind the list that is shown, doubles until there is nothing, and halves what is
  * between. If that does not find the largest id, or none can be larger, it takes the first free id behind those shown.
  */
-async function findId(isWanted: () => boolean): Promise<string> {
+export async function findId(isWanted: () => boolean): Promise<string> {
   const lastShown = BigInt(state.list?.plants.at(-1)?.id ?? 0)
   let low = lastShown > 0n ? lastShown : 0n
   let high: bigint | undefined

@@ -1,4 +1,5 @@
 // Tested in test/http/socket/page-answers.test.ts.
+import { INT64_MAX, INT64_MIN } from '../domain/int64.ts'
 import { NO_JSON } from '../formats/plant-file.ts'
 import type { Plant } from './fields.ts'
 
@@ -7,8 +8,10 @@ const SENTENCES: Readonly<Record<number, (detail: string) => string>> = {
   40001: () => NO_JSON,
   40002: quoted,
   40004: () => 'No plant can have this id.',
-  40102: () =>
-    'The server does not accept this token. Check that you have copied all of it, or ask the operator for a new one.',
+  40102: (hasWorked) =>
+    hasWorked
+      ? 'The server does not accept this token any more: it has ended, or was taken back. Sign in with another one.'
+      : 'The server does not accept this token. Check that you have copied all of it, or ask the operator for a new one.',
   40301: () => 'This token may not do that. Sign in with one that may read your plants, or change them.',
   40302: () => 'You have as many plants as this server allows. Delete one, then add this one.',
   40402: () => 'You have no plant with this id.',
@@ -31,7 +34,10 @@ export const inDoubt = (method: string) => `It is not known whether this was ${p
 
 const participleOf = (method: string) => (method === 'DELETE' ? 'deleted' : 'stored')
 
-/** What to tell about a refusal. `detail` is the message of the server, the stored plant if an id is taken, or a method. */
+/**
+ * What to tell about a refusal. `detail` is the message of the server, the stored plant if an id is taken, or a method. It is not
+ * empty if a token has worked before.
+ */
 export function describeRefusal(code: number, detail: string): string {
   const sentence = SENTENCES[code]
   if (sentence !== undefined) return sentence(detail)
@@ -42,7 +48,7 @@ export function describeRefusal(code: number, detail: string): string {
 export const because = (what: string, why: string): string => `${what}: ${why.charAt(0).toLowerCase()}${why.slice(1)}`
 
 /** A message of the server with quotes around names. */
-function quoted(message: string): string {
+export function quoted(message: string): string {
   return message.replace(/`(.*?)`/g, '“$1”')
 }
 
@@ -64,9 +70,6 @@ export function describePlant({ id: _, name, ...others }: Plant): string {
 
 /** Like: 2 plants. */
 export const countOf = (count: number): string => `${count.toLocaleString('en')} ${count === 1 ? 'plant' : 'plants'}`
-
-const INT64_MIN = -(2n ** 63n)
-export const INT64_MAX = 2n ** 63n - 1n
 
 /** What is wrong with what was typed for a field, if the page can tell. */
 export function problemOf(field: string, text: string): string | undefined {

@@ -83,21 +83,6 @@ export async function getPlant(id: string) {
   return plant && { plant, etag }
 }
 
-/**
- * Creates the plant of a line of JSON. An equal one may be there already: browsers repeat requests by themselves, so it may come
- * from this request.
- */
-export async function createFrom(body: string, plant: Partial<Plant>) {
-  const { error, plants } = await send('POST', 'plants', { body, expected: [CODES.exists, CODES.unknown] })
-  if (error === 0 && plant.id !== undefined) say(plant.id, plants[0])
-  if (error === 0) return 'added'
-  if (plant.id === undefined) throw new Refusal(error, describeRefusal(error, ''))
-  const stored = (await look('POST', plant.id))?.plant
-  if (stored !== undefined && isSame(stored, plant)) return error === CODES.exists ? 'already there' : 'added'
-  const code = error === CODES.unknown && stored === undefined ? CODES.notDone : CODES.exists
-  throw new Refusal(code, describeRefusal(code, stored ? describePlant(stored) : ''))
-}
-
 /** The stored plant after a request of which the page does not know whether it was done. Nobody knows if that fails, too. */
 async function look(method: string, id: string) {
   try {

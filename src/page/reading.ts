@@ -1,14 +1,13 @@
 // Tested in test/http/socket/page-tools.test.ts.
 import { useEffect, useState } from 'preact/hooks'
 import { Refusal, refusalIn } from './client.ts'
+import { formatOf, save } from './files.ts'
 import { countOf } from './messages.ts'
-import { listPlants, toJson } from './plants.ts'
+import { listPlants } from './plants.ts'
 import { type State, set, state } from './state.ts'
 
 /** So many plants a request if all are read. */
 export const ALL_LIMIT = 1000
-/** How long a browser may take to open the file. */
-const DOWNLOAD_OPENS_MS = 60_000
 
 /** Reads what changes the state at first, and when `inputs` change. What was read before stays meanwhile. */
 export function useRead(read: () => Promise<Partial<State>>, ...inputs: readonly unknown[]) {
@@ -33,15 +32,17 @@ export function useRead(read: () => Promise<Partial<State>>, ...inputs: readonly
 /** Reads again what is shown. */
 export const refresh = () => set({ changes: state.changes + 1, search: undefined, notice: '' })
 
-/** Lets the browser store all plants as JSON Lines. It keeps the parts of a blob outside of the memory of the page. */
-export async function download(): Promise<void> {
+/** Lets the browser store all plants. It keeps the parts of a blob outside of the memory of the page. */
+export async function download(kind: string): Promise<void> {
   state.job?.stop()
   let isStopped = false
   const stop = () => {
     isStopped = true
     set({ job: undefined })
   }
-  const parts: Blob[] = []
+  const format = await formatOf(kind).catch(refusalIn)
+  if (format instanceof Refusal) return set({ notice: format.message })
+  const parts = [new Blob([format.header])]
   let [count, after] = [0, '']
   do {
     set({ job: { text: `Downloaded ${countOf(count)} so far.`, stop } })
@@ -49,11 +50,9 @@ export async function download(): Promise<void> {
     if (isStopped) return
     if (page instanceof Refusal) return set({ job: undefined, notice: page.message })
     count += page.plants.length
-    parts.push(new Blob(page.plants.map((plant) => `${toJson(plant)}\n`)))
+    parts.push(new Blob([format.toText(page.plants)]))
     after = page.end
   } while (after !== '')
-  const href = URL.createObjectURL(new Blob(parts, { type: 'application/jsonl' }))
-  Object.assign(document.createElement('a'), { href, download: 'plants.jsonl' }).click()
-  setTimeout(() => URL.revokeObjectURL(href), DOWNLOAD_OPENS_MS)
+  save(`plants.${kind}`, parts)
   set({ job: undefined, notice: `Downloaded ${countOf(count)}.` })
 }

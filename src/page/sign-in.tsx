@@ -84,10 +84,13 @@ export async function signOut(): Promise<void> {
 function submit(event: SubmitEvent & { readonly currentTarget: HTMLFormElement }): void {
   event.preventDefault()
   const values = new FormData(event.currentTarget)
-  const token = String(values.get('token')).trim()
+  const token = tokenIn(String(values.get('token')))
   // A screen reader reads that the list is there.
   void signIn(token, values.has('keep') ? BROWSER_TOKEN : TAB_TOKEN).then(() => focus('.list'))
 }
+
+/** The token in a text that somebody has copied with `Bearer`, quotes or other words around it. */
+const tokenIn = (text: string): string => /\bplst_\w+|\beyJ[\w-]*\.[\w-]+\.[\w-]*/.exec(text)?.[0] ?? text.trim()
 
 /** Whether the server takes JWTs of an identity provider. */
 const takesJwts = document.querySelector('meta[name=jwt]') !== null
@@ -100,10 +103,6 @@ export function SignIn() {
       <Picture />
       <h2>Your plants, in one place</h2>
       <p>Sign in with your access token to see and change your list of plants.</p>
-      <label>
-        Name in your password manager (optional)
-        <input name="name" autocomplete="username" />
-      </label>
       <label for="token">Access token</label>
       <input
         {...{ id: 'token', name: 'token', autocomplete: 'current-password', ...(isShown ? {} : { type: 'password' }) }}
@@ -117,6 +116,10 @@ export function SignIn() {
       <p id="token-problem" role="alert">
         {state.problem}
       </p>
+      <label>
+        Name in your password manager (optional)
+        <input name="name" autocomplete="username" />
+      </label>
       <label>
         <input name="keep" type="checkbox" /> Stay signed in on this browser
       </label>

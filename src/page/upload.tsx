@@ -1,158 +1,195 @@
-// Tested in test/http/socket/page-tools.test.ts.
+// Tested in test/http/socket/page-upload.test.ts.
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { type CsvReader, describeFile, type FileLine, type PlantLine, plantLines } from '../formats/plant-file.ts'
-import { CODES, isPassing, parse } from './answer.ts'
+import { CODES, isPassing } from './answer.ts'
 import { Refusal, refusalIn } from './client.ts'
-import { FIELDS } from './fields.ts'
-import { countOf } from './messages.ts'
+import { type Comparison, compare, type Difference, type Refused } from './comparison.ts'
+import { formatOf, save } from './files.ts'
+import { countOf, describePlant } from './messages.ts'
 import { closeUpload } from './panel.ts'
-import { Button, focusElement } from './parts.tsx'
-import { createFrom, saidOf } from './plants.ts'
-import { set, shownWith, state } from './state.ts'
+import { Button, focus, focusElement } from './parts.tsx'
+import { isSame, write } from './plants.ts'
+import { refresh } from './reading.ts'
+import { set, state } from './state.ts'
 
-/** The page shows the results of so many lines. After them it shows only those of refused lines, and as many. */
-const RESULTS_MAX = 500
-/** The longest line, as for `import`. */
-const LINE_MAX = 385 * 1024
-const TOO_LONG = `it is longer than ${LINE_MAX} bytes, so nothing behind it was read.`
+/** The page shows so many refused lines, and so many changes. The file that it saves has all refused ones. */
+const REFUSED_MAX = 500
+const CHANGES_MAX = 10
+/** So many plants are stored at once. */
+const AT_ONCE = 4
+/** Between two turns of the browser, in which it draws, and reacts to Stop. */
+const TURN_EVERY_MS = 100
+/** Between two texts that a screen reader reads. */
+const TELL_EVERY_MS = 5000
 
-/** How far an upload is. `there` counts plants that were stored before with the same values. */
-interface Progress extends Readonly<Record<'added' | 'there' | 'refused', number>> {
-  readonly how: '' | 'Adding' | 'Done' | 'Stopped'
-  readonly results: readonly string[]
+const START = {
+  how: '' as '' | 'Reading' | 'Compared' | 'Storing' | 'Done' | 'Stopped',
+  file: undefined as File | undefined,
+  comparison: undefined as Comparison | undefined,
+  refused: [] as Refused[],
+  /** How much of the file is read or stored, and the last line that is stored. */
+  ...{ bytes: 0, bytesMax: 0, added: 0, replaced: 0, last: 0 },
+  /** What to say before these numbers if more may be stored. */
+  bound: '' as '' | 'at least ',
+}
+type Job = typeof START
+
+/** A job that is drawn and told when it changes, but not more often than the browser and people can take it. */
+function useJob() {
+  const [, draw] = useState({})
+  const { current: job } = useRef({ ...START, told: '', turnMs: 0, tellMs: 0, stop: new AbortController() })
+  const update = async (change: Partial<Job>) => {
+    Object.assign(job, change)
+    if (!change.how && performance.now() < job.turnMs) return
+    if (change.how || performance.now() > job.tellMs)
+      Object.assign(job, { told: describe(job), tellMs: performance.now() + TELL_EVERY_MS })
+    draw({})
+    // A timer would be late by seconds in a tab that is hidden.
+    const { port1, port2 } = new MessageChannel()
+    await new Promise((resolve) => {
+      port1.onmessage = resolve
+      port2.postMessage(0)
+    })
+    job.turnMs = performance.now() + TURN_EVERY_MS
+  }
+  return { job, update }
 }
 
-const NOTHING: Progress = { how: '', added: 0, there: 0, refused: 0, results: [] }
-
-/** Adds the plants of a file, and shows what came of each line. */
+/** Compares a file with the stored plants, stores what somebody chooses of it, and shows the lines that are refused. */
 export function Upload() {
-  const [{ how, added, there, refused, results }, setProgress] = useState(NOTHING)
-  const running = useRef(new AbortController())
-  useEffect(() => () => running.current.abort(), [])
-
-  const upload = async (file: File) => {
-    const job = new AbortController()
-    running.current = job
-    set({ upload: 'running', notice: '' })
-    let now = NOTHING
-    const show = (change: Partial<Progress>) => {
-      now = { ...now, ...change }
-      setProgress(now)
-    }
-    show({ how: 'Adding' })
-    const end = await eachLine(file, job, async (line) => {
-      const { number, text, json = text, problem } = line
-      const plant = parse(json) ?? {}
-      const done = problem ? new Refusal(0, problem) : await createFrom(json, plant).catch(refusalIn)
-      const isRefused = done instanceof Refusal && done.code !== CODES.unknown
-      const kind = isRefused && now.refused === 0 ? kindOf(line) : undefined
-      const told = kind ?? (done instanceof Refusal ? done.message : `${done}.`)
-      const isShown = now.results.length < RESULTS_MAX * (isRefused ? 2 : 1)
-      show({
-        added: now.added + Number(done === 'added'),
-        there: now.there + Number(done === 'already there'),
-        refused: now.refused + Number(isRefused),
-        results: isShown ? [...now.results, `Line ${number}: ${told}`] : now.results,
-      })
-      set(shownWith(saidOf(new Set([`${plant.id}`]))))
-      // Nobody has refused it: the user has given it up.
-      if (done instanceof Refusal && (done.code < 0 || isPassing(done.code))) job.abort()
-    })
-    show({ how: job.signal.aborted ? 'Stopped' : 'Done' })
-    set({ upload: 'open', notice: `Added ${countOf(now.added)}: ${end}.`, changes: state.changes + 1 })
+  const { job, update } = useJob()
+  const begin = (change: Partial<Job>) => {
+    job.stop = new AbortController()
+    set({ notice: '' })
+    focus('[type=file]')
+    return update({ ...change, bytes: 0 })
   }
-  const isRunning = state.upload === 'running'
+  useEffect(
+    () => () => {
+      job.stop.abort()
+      // The token has ended. Nobody gets the answers that are on their way.
+      if (state.problem && job.how === 'Storing')
+        set({ problem: `${state.problem} ${describeEnd({ ...job, bound: 'at least ' })}` })
+    },
+    [],
+  )
+  const read = async (file: File) => {
+    await begin({ ...START, how: 'Reading', file, bytesMax: file.size, refused: [] })
+    const comparison = await compare(file, job.refused, async (bytes) => {
+      await update({ bytes })
+      if (job.stop.signal.aborted) throw new Refusal(0, 'You have stopped it.')
+    }).catch(refusalIn)
+    if (!(comparison instanceof Refusal)) return update({ how: 'Compared', comparison })
+    set({ notice: `Nothing was stored. ${comparison.message}` })
+    await update({ ...START, how: 'Stopped' })
+  }
+  const store = async (differences: readonly Difference[]) => {
+    await begin({ how: 'Storing', bytesMax: differences.reduce((sum, { line }) => sum + line.bytes, 0) })
+    set({ upload: 'running' })
+    const problems = new Set<string>()
+    const rest = differences.values()
+    const work = async () => {
+      for (const difference of rest) {
+        const { line, stored } = difference
+        const refusal = await storeOne(difference).catch(refusalIn)
+        if (refusal && isEnding(refusal.code)) {
+          problems.add(refusal.message)
+          if (refusal.code === CODES.unknown) job.bound = 'at least '
+          job.stop.abort()
+        } else {
+          if (refusal) job.refused.push({ line, why: refusal.message })
+          else job[stored ? 'replaced' : 'added']++
+          await update({ bytes: job.bytes + line.bytes, last: refusal ? job.last : Math.max(job.last, line.number) })
+        }
+        if (job.stop.signal.aborted) return
+      }
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, work))
+    const isDone = rest.next().done && problems.size === 0
+    await update({ how: isDone ? 'Done' : 'Stopped' })
+    refresh()
+    const notice = isDone ? 'All lines of the file are done.' : [...problems, describeEnd(job)].join(' ')
+    set({ upload: 'open', notice })
+  }
+  return <Panel job={job} read={read} store={store} />
+}
+
+/** Stores a plant of a file. Rejects if it is not as it was compared any more. */
+async function storeOne({ plant, stored: before }: Difference): Promise<undefined> {
+  const { stored } = await write(plant.id, before, plant)
+  if (isSame(stored, plant)) return
+  const now = stored ? `now it is ${describePlant(stored)}` : 'it is deleted'
+  throw new Refusal(CODES.changed, `somebody has changed this plant meanwhile: ${now}.`)
+}
+
+/** Whether the user has given up, or each further plant would be refused, too. */
+const isEnding = (code: number) => code < 0 || isPassing(code) || code === CODES.scope || code === CODES.quota
+
+const describeEnd = ({ bound, added, replaced, last }: Job) =>
+  `Of the file, ${bound}${countOf(added)} ${added === 1 ? 'is' : 'are'} added and ${replaced} replaced${last > 0 ? `, the last one in line ${last}` : ''}. Choose the same file again to store the rest.`
+
+/** How far an upload is. */
+function describe({ how, comparison, bytes, bytesMax, added, replaced, refused }: Job): string {
+  if (how === 'Reading') return `Reading: ${Math.floor((bytes / bytesMax) * 100)} %.`
+  if (how === 'Compared' && comparison?.isNumbered)
+    return 'The file has no ids. Save it with the next free ones, then choose that file.'
+  const { differences = [], changes = [], equal = 0 } = comparison ?? {}
+  const compared = { new: differences.length - changes.length, changed: changes.length, equal }
+  const counts = { ...(how === 'Compared' ? compared : { added, replaced }), refused: refused.length }
+  return `${how}: ${Object.entries(counts)
+    .map(([name, count]) => `${count.toLocaleString('en')} ${name}`)
+    .join(', ')}.`
+}
+
+interface PanelProps {
+  readonly job: Job & { readonly told: string; readonly stop: AbortController }
+  readonly read: (file: File) => Promise<void>
+  readonly store: (differences: readonly Difference[]) => Promise<void>
+}
+
+/** What people see of an upload, and what they can do with it. */
+function Panel({ job: { how, file, comparison, refused, told, bytes, bytesMax, stop }, read, store }: PanelProps) {
+  const isBusy = how === 'Reading' || how === 'Storing'
+  const { differences = [], changes = [], isNumbered } = (how === 'Compared' && comparison) || {}
+  const news = differences.filter(({ stored }) => !stored && !isNumbered)
+  const add = news.length > 0 && `Add ${countOf(news.length)}`
+  const replace = changes.length > 0 && `${add ? `${add} and replace` : 'Replace'} ${changes.length}`
+  const saveRefused = () =>
+    save(`refused-${file?.name}`, [comparison?.header ?? '', ...refused.map(({ line }) => `${line.text}\n`)])
+  const saveNumbered = async () => {
+    const { header, toText } = await formatOf('csv')
+    save(`with-ids-${file?.name}`, [header, toText(differences.map(({ plant }) => plant))])
+  }
   return (
     <section class="upload" aria-labelledby="upload-title">
       <h2 id="upload-title">Upload plants</h2>
-      <FileInput upload={upload} />
-      <p aria-live="polite">{how && `${how}: ${countOf(added)} added, ${there} already there, ${refused} refused.`}</p>
+      <label>
+        A file that Download has made, or CSV that begins with the line id,name,tag
+        <input
+          {...{ type: 'file', accept: '.jsonl,.ndjson,.csv,.tsv,.txt,application/jsonl,text/csv' }}
+          ref={focusElement}
+          aria-disabled={isBusy}
+          // It keeps the focus, but takes no other file meanwhile. The same file can be chosen again.
+          onClick={(event) => (isBusy ? event.preventDefault() : Object.assign(event.currentTarget, { value: '' }))}
+          onChange={({ currentTarget: { files } }) => !isBusy && files?.[0] && void read(files[0])}
+        />
+      </label>
+      {isBusy && <progress max={bytesMax} value={bytes} />}
+      <p aria-live="polite">{told}</p>
       <ol class="results">
-        {results.map((result) => (
-          <li key={result}>{result}</li>
+        {changes.slice(0, CHANGES_MAX).map(({ line, plant, stored = plant }) => (
+          <li key={line}>{`Line ${line.number}: ${describePlant(stored)} becomes ${describePlant(plant)}.`}</li>
+        ))}
+        {refused.slice(0, REFUSED_MAX).map(({ line, why }) => (
+          <li key={line}>{`Line ${line.number}: ${why}`}</li>
         ))}
       </ol>
-      <Button text={isRunning ? 'Stop' : 'Close'} onClick={isRunning ? () => running.current.abort() : closeUpload} />
+      <p class="buttons">
+        {add && <Button text={add} kind="primary" onClick={() => store(news)} />}
+        {replace && <Button text={replace} onClick={() => store(differences)} />}
+        {isNumbered && <Button text="Save the file with ids" onClick={saveNumbered} />}
+        {refused.length > 0 && !isBusy && <Button text="Save the refused lines" onClick={saveRefused} />}
+        <Button text={isBusy ? 'Stop' : 'Close'} onClick={isBusy ? () => stop.abort() : closeUpload} />
+      </p>
     </section>
   )
-}
-
-/** Keeps the focus during an upload, but takes no other file then. */
-const FileInput = ({ upload }: { readonly upload: (file: File) => Promise<void> }) => (
-  <label>
-    A file that Download all has made, or CSV that begins with the line id,name,tag
-    <input
-      {...{ type: 'file', accept: '.jsonl,.ndjson,.csv,.txt,application/jsonl,text/csv' }}
-      ref={focusElement}
-      aria-disabled={state.upload === 'running'}
-      onClick={choose}
-      onChange={({ currentTarget: { files } }) => state.upload !== 'running' && files?.[0] && void upload(files[0])}
-    />
-  </label>
-)
-
-/** The same file can be chosen again. */
-function choose(event: MouseEvent & { readonly currentTarget: HTMLInputElement }): void {
-  if (state.upload === 'running') event.preventDefault()
-  else event.currentTarget.value = ''
-}
-
-/** What a file without lines of plants looks like. */
-const kindOf = ({ text, json, problem = TOO_LONG }: PlantLine<FileLine>): string | undefined =>
-  json === undefined && problem === TOO_LONG ? describeFile(text.replace(/\P{ASCII}/gu, '?')) : undefined
-
-/** Does something with each line of a plant, until it is stopped. Returns how it ended. */
-async function eachLine(
-  file: File,
-  { signal }: AbortController,
-  act: (line: PlantLine<FileLine>) => Promise<void>,
-): Promise<string> {
-  let number = 0
-  try {
-    // Nothing of a file is stored if a part of it is not UTF-8.
-    for await (const _ of partsOf(file)) if (signal.aborted) return 'stopped before the first line'
-    for await (const line of plantLines(linesOf(file), { maxBytes: LINE_MAX, tooLong: TOO_LONG, openCsv })) {
-      number = line.number
-      await act(line)
-      if (signal.aborted || line.isLast) return `stopped at line ${number}`
-    }
-    return 'all lines of the file are done'
-  } catch (error) {
-    if (error instanceof TypeError) return 'the file is not UTF-8: save it as UTF-8, then choose it again'
-    // The file was changed or deleted meanwhile.
-    if (error instanceof DOMException) return `the file cannot be read behind line ${number}, so choose it again`
-    throw error
-  }
-}
-
-/** Loads the reader of CSV. */
-async function openCsv(header: string): Promise<CsvReader | string | undefined> {
-  try {
-    const csv = await import(document.querySelector<HTMLLinkElement>('link[rel=module]')?.href ?? '')
-    return csv.openCsv(header, FIELDS)
-  } catch {
-    return 'the part of this page that reads CSV cannot be loaded: load the page again.'
-  }
-}
-
-/** The lines of a file. It is read part by part, so that it can be of any length. */
-async function* linesOf(file: File): AsyncGenerator<FileLine> {
-  let [number, rest] = [0, '']
-  const toLine = (text: string) => ({ number: ++number, text, bytes: text.length, isUtf8: true })
-  for await (const part of partsOf(file)) {
-    const lines = (rest + part).split('\n')
-    rest = lines.pop() ?? ''
-    for (const line of lines) yield toLine(line)
-    if (rest.length > LINE_MAX) break
-  }
-  if (rest !== '') yield toLine(rest)
-}
-
-/** The text of a file, without a BOM. Throws a `TypeError` if it is not UTF-8. */
-async function* partsOf(file: File): AsyncGenerator<string> {
-  const reader = file
-    .stream()
-    .pipeThrough(new TextDecoderStream('utf-8', { fatal: true }))
-    .getReader()
-  for (let part = await reader.read(); !part.done; part = await reader.read()) yield part.value
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { CSV_HEADER, readLines, readPlants, renderPlantCsv } from '../../src/cli/plant-lines.ts'
-import { CSV_FILES } from '../support/csv-files.ts'
+import { PLANT_FILES } from '../support/plant-files.ts'
 import { expectProperty } from '../support/properties.ts'
 
 const MAX_BYTES = 8
@@ -77,7 +77,7 @@ test('plants come back from CSV wherever it is cut, but an empty tag is none', (
     },
   ))
 
-test.each(CSV_FILES)('%j is read as spreadsheets mean it', async (text, lines) => {
+test.each(PLANT_FILES)('%j is read as spreadsheets mean it', async (text, lines) => {
   const found: unknown[] = []
   for await (const { number, plant } of readPlants(chunksOf([text]), { user: 'me', maxLine: 9999 }, () => {}))
     found.push([`${number}`, typeof plant === 'string' ? plant : { id: Number(plant.id), ...plant.plant }])

@@ -55,7 +55,7 @@ describe.each(SQLITE_TRANSPORTS)('the pages, $name', (transport) => {
   test.each([
     {
       path: '/',
-      assets: ['icon.svg', 'page.css', 'page.js', 'csv.mjs', 'docs', 'docs'],
+      assets: ['icon.svg', 'page.css', 'page.js', 'files.mjs', 'docs', 'docs'],
       options: {},
       policy: { 'style-src': ["'self'"] },
       servers: [],
@@ -112,7 +112,7 @@ describe.each(SQLITE_TRANSPORTS)('the pages, $name', (transport) => {
   test('name no documentation if there is none', async () => {
     await using service = await startService(transport, { docs: false })
 
-    expect(assetsIn((await get(service, '/')).text)).toEqual(['icon.svg', 'page.css', 'page.js', 'csv.mjs'])
+    expect(assetsIn((await get(service, '/')).text)).toEqual(['icon.svg', 'page.css', 'page.js', 'files.mjs'])
     expect((await service.request('GET', '/')).body).toEqual(UNKNOWN)
   })
 

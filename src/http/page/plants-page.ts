@@ -5,7 +5,7 @@ import { type HtmlPage, makePage } from './html.ts'
 
 const STYLE = bundle('page.css')
 const SCRIPT = bundle('main.tsx')
-const CSV = bundle('../formats/plant-csv.ts', 'esm')
+const FILES = bundle('../formats/web-file.ts', 'esm')
 
 /** Makes the page on which users see and tend their plants. It uses only the public API. */
 export async function makePlantsPage(hasDocs: boolean, takesJwts: boolean): Promise<HtmlPage> {
@@ -14,7 +14,7 @@ export async function makePlantsPage(hasDocs: boolean, takesJwts: boolean): Prom
   const jwt = takesJwts ? '<meta name="jwt" content="yes">' : ''
   const withoutScripts = hasDocs ? '<noscript><a href="docs">How to use the API</a></noscript>' : ''
   return makePage({
-    files: { 'page.css': STYLE, 'page.js': SCRIPT, 'csv.mjs': CSV },
+    files: { 'page.css': STYLE, 'page.js': SCRIPT, 'files.mjs': FILES },
     head: `<meta name="fields" content="${fields}">${help}${jwt}`,
     body: `<p class="state">The page is on its way. If it does not come, load it again.</p>${withoutScripts}`,
     // The style has small images in it.

@@ -78,7 +78,7 @@ describe('the way to the page', () => {
     await tab.deletes(1, '“Fern”')
     await service.store.revokeTokens({ id }, Date.now())
     await until('the token is refused', async () => (await service.list('', { token: ending })).status !== 200)
-    await tab.click('Download all')
+    await tab.click('Refresh')
     await tab.see(/does not accept this token/)
     await tab.signIn(service.token)
     await tab.see('You have no plants yet.')
@@ -108,7 +108,7 @@ describe('the way to the page', () => {
       await act()
       await service.store.revokeTokens({ id }, Date.now())
       await until('the token is refused', async () => (await service.list('', { token })).status !== 200)
-      await ui.click('Download all')
+      await ui.click('Refresh')
       await ui.see(/does not accept this token/)
     }
     const seen: unknown[] = []
@@ -199,7 +199,7 @@ describe('the way to the page', () => {
     await walk()
     await service.store.revokeTokens({ id }, Date.now())
     await until('the token is refused', async () => (await service.list('', { token: ending })).status !== 200)
-    await ui.click('Download all')
+    await ui.click('Refresh')
     await ui.see(/does not accept this token/)
     await ui.signIn(other)
     await ui.see('You have no plants yet.')
@@ -314,13 +314,21 @@ describe('the way to the page', () => {
     const shown = await attributes()
     await ui.signIn(await issuer.token({ scope: 'email' }))
     await ui.see('This token may not do that. Sign in with one that may read your plants')
-    await ui.signIn(await issuer.token({ sub, scope: 'plants:read' }))
-    await ui.see('You have no plants yet.')
+    const users: unknown[] = []
+    for (const around of [
+      `My token: “${await issuer.token({ sub, scope: 'plants:read' })}”.`,
+      `"Bearer ${service.token}"`,
+    ]) {
+      await ui.signIn(around)
+      await ui.see('You have no plants yet.')
+      users.push(await page.locator('header .user').textContent())
+      await ui.click('Sign out')
+    }
 
     const name = ['name', 'text', 'username']
-    expect(hidden).toEqual([name, ['token', 'password', 'current-password']])
-    expect(shown).toEqual([name, ['token', 'text', 'current-password']])
-    expect(await page.locator('header .user').textContent()).toBe(`${sub}, read only`)
+    expect(hidden).toEqual([['token', 'password', 'current-password'], name])
+    expect(shown).toEqual([['token', 'text', 'current-password'], name])
+    expect(users).toEqual([`${sub}, read only`, 'me'])
     expect(await ui.scrollWidth()).toBe(375)
   })
 
@@ -379,12 +387,12 @@ describe('the way to the page', () => {
     const ofPlant = await controls()
     await service.store.revokeTokens({ id }, Date.now())
     await until('the token is refused', async () => (await service.list('', { token })).status !== 200)
-    await ui.click('Download all')
-    await page.getByRole('alert').getByText('The server does not accept this token.').waitFor()
+    await ui.click('Refresh')
+    await page.getByRole('alert').getByText('The server does not accept this token any more').waitFor()
 
     const around = ['Skip to the plants', 'Sign out']
-    expect(ofList).toEqual([...around, 'Refresh', 'Download all', 'Keys', 'evergreen'])
-    expect(ofPlant).toEqual([...around, 'Refresh', 'Download all', 'Keys', 'Copy link'])
+    expect(ofList).toEqual([...around, 'Refresh', 'Download', 'Keys', 'evergreen'])
+    expect(ofPlant).toEqual([...around, 'Refresh', 'Download', 'Keys', 'Copy link'])
     expect(lines.split('\n').length).toBe(61)
     expect((await service.names()).length).toBe(60)
     expect(await page.evaluate<number>('sessionStorage.length')).toBe(0)

@@ -260,41 +260,6 @@ describe('answers on the way to the page', () => {
     },
   )
 
-  testPage('a line of an upload that one gives up is not counted as refused', async (begin) => {
-    const { service, page, ui } = await begin({ isClosed: true })
-    using proxy = startProxy(service)
-    const away = () => new Response(null, { status: 502 })
-
-    await page.goto(urlOf(proxy))
-    await ui.signIn(service.token)
-    await ui.click('Upload')
-    proxy.answer(({ method }, ask) => (method === 'POST' ? ask().then(away) : away()))
-    await page.locator('[type=file]').setInputFiles({
-      ...{ name: 'plants.jsonl', mimeType: 'application/jsonl' },
-      buffer: Buffer.from('{"id":1,"name":"Fern"}\n{"id":2,"name":"Ivy"}\n'),
-    })
-    await ui.click('Give up')
-    await ui.told('It is not known whether this was stored.')
-    await ui.click('Give up')
-    await ui.see('Stopped: 0 plants added, 0 already there, 0 refused.')
-    const told = await page.locator('.results li').allTextContents()
-    // Nor does the upload go on if the server is merely too busy.
-    proxy.answer(({ method }) => {
-      if (method !== 'POST') return
-      proxy.answer()
-      return Response.json({ error: 42901, message: 'no more' }, { status: 429 })
-    })
-    await page.locator('[type=file]').setInputFiles({
-      ...{ name: 'plants.jsonl', mimeType: 'application/jsonl' },
-      buffer: Buffer.from('{"id":2,"name":"Ivy"}\n{"id":3,"name":"Moss"}\n'),
-    })
-    await ui.click('Give up')
-    await ui.told('Added 0 plants: stopped at line 1.')
-
-    expect(told).toEqual(['Line 1: It is not known whether this was stored: the server cannot be reached.'])
-    expect(await service.names()).toEqual(['Fern'])
-  })
-
   testPage(
     'a plant whose ETag is another one than that of the page is read, and never told as changed',
     async (begin) => {

@@ -469,7 +469,7 @@ describe('lists on the page', () => {
       await titled('Monstera 2')
 
       expect(stops).toEqual([
-        ...['API', 'Sign out', 'Find a plant', 'New plant', 'Refresh', 'Download all', 'Upload', 'Keys'],
+        ...['API', 'Sign out', 'Find a plant', 'New plant', 'Refresh', 'Download', 'Upload', 'Keys'],
         ...['Select all', '1', 'Next'],
       ])
       expect([last, again, isOn]).toEqual([['50', true], '50', false])

@@ -60,15 +60,23 @@ for (const screen of screensFor('1280 px, light'))
       await ui.click('Close')
       await ui.click('Upload')
       await look('upload')
-      const buffer = Buffer.from('{"id":1,"name":"Fern"}\n{"id":2,"name":"Oak"}\n{"id":5,"name":"Yew"}\n')
-      const file = { name: 'plants.jsonl', mimeType: 'application/jsonl', buffer }
-      const choose = () => page.locator('[type=file]').setInputFiles(file)
-      await lookDuring('uploading', 'POST /plants', choose, 'Adding: 0 plants added')
-      await ui.see('Done: 1 plant added, 1 already there, 1 refused.')
+      const choose = () => ui.choose('{"id":1,"name":"Fern"}\n{"id":2,"name":"Oak"}\n{"id":5,"name":"Yew"}\n')
+      await lookDuring('comparing', 'GET /plants', choose, 'Reading: 0 %.')
+      await ui.see('Compared: 1 new, 1 changed, 1 equal, 0 refused.')
+      await look('compared')
+      await lookDuring('uploading', 'PUT /plants/5', () => ui.click('Add 1 plant'), 'Storing: 0 added')
+      await ui.see('Done: 1 added, 0 replaced, 0 refused.')
       await ui.row(5).waitFor()
       await look('uploaded')
       await page.locator('.upload').getByRole('button', { name: 'Close' }).click()
-      await lookDuring('downloading', 'GET /plants', () => ui.click('Download all'), 'Downloaded 0 plants so far.')
+      await ui.click('Download')
+      await look('the kinds of a download')
+      await lookDuring(
+        'downloading',
+        'GET /plants',
+        () => ui.click('JSON Lines, for programs'),
+        'Downloaded 0 plants so far.',
+      )
       await page.getByRole('checkbox', { name: 'Select all' }).check()
       await lookDuring('deleting', 'DELETE /plants/1', () => ui.click('Delete selected'), /^Deleted \d of 5 plants\.$/)
       await ui.told('Deleted 5 plants.')

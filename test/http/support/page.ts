@@ -161,11 +161,26 @@ export function uiOf(page: Page) {
       await undo().click()
       await told(`Restored ${plants}.`)
     },
-    /** The path of the file that the browser stores when one downloads all plants. */
-    async downloaded() {
+    /** Chooses a file for the upload. */
+    choose: (text: string | Buffer) =>
+      page
+        .locator('[type=file]')
+        .setInputFiles({ name: 'plants.csv', mimeType: 'text/csv', buffer: Buffer.from(text) }),
+    /** What the upload says once it has done something, and of which lines. */
+    async uploaded() {
+      await page.locator('.upload').getByRole('button', { name: 'Close' }).waitFor()
+      return page.locator('.upload [aria-live], .upload li').allTextContents()
+    },
+    /** The path of the file that the browser stores when one presses a button. */
+    async saved(name: string) {
       const downloading = page.waitForEvent('download')
-      await click('Download all')
+      await click(name)
       return (await downloading).path()
+    },
+    /** The path of the file with all plants. */
+    async downloaded(kind = 'JSON Lines, for programs') {
+      await click('Download')
+      return this.saved(kind)
     },
     /** The id of the plant whose row has the focus. */
     focusedRow: () => page.evaluate<string | undefined>('document.activeElement.dataset.id'),
