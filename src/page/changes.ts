@@ -21,12 +21,15 @@ async function change(plants: readonly Plant[], act: () => Promise<string>): Pro
 }
 
 /** Stores a plant if the stored one is as it is `shown`: `undefined` if there is none. Otherwise returns a `Conflict`. */
-export const store = (shown: Plant | undefined, wanted: Plant) =>
-  change([wanted], async () => {
+export async function store(shown: Plant | undefined, wanted: Plant): Promise<Refusal | undefined> {
+  const refusal = await change([wanted], async () => {
     const { stored: now } = await write(wanted.id, shown, wanted)
     if (!isSame(now, wanted)) throw new Conflict(shown, now)
     return `${shown ? 'Changed to' : 'Added'} ${describePlant(wanted)}.`
   })
+  if (!refusal && !shown) set({ added: wanted.id })
+  return refusal
+}
 
 /** So many requests are under way at once. */
 const AT_ONCE = 4

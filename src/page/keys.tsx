@@ -14,7 +14,7 @@ const KEYS: Readonly<Record<string, readonly [does: string, act?: () => void]>> 
   n: ['New plant', () => state.canWrite && open('new')],
   '.': ['Next page', () => click('nav [rel=next]')],
   ',': ['Previous page', () => click('nav [rel=prev]')],
-  '↑ ↓': ['Go from plant to plant'],
+  '↑ ↓ Home End Page': ['Go from plant to plant'],
   '← →': ['Go to its buttons'],
   Space: ['Select the plant'],
   Enter: ['Open the plant'],

@@ -64,17 +64,22 @@ export function PlantList() {
 }
 
 /** The ways to other pages. The one before begins behind an id that is known only if this tab has shown it. */
-function Pages({ after, end, page, before }: Listing & { readonly before: string | undefined }) {
+function Pages({ plants, after, end, page, before }: Listing & { readonly before: string | undefined }) {
   const to = (after: string, page: number) => ({
     href: formatAddress({ ...state.address, after, page }),
     // Another page begins at the top.
     onClick: () => document.querySelector('.list')?.scrollIntoView(),
   })
+  const of = state.total === undefined ? '' : ` of ${state.total.toLocaleString('en')}`
   return (
     <nav aria-label="Pages">
       {after !== '' && before !== '' && <a {...to('', 1)}>First page</a>}
       {after !== '' && before !== undefined && <a {...{ rel: 'prev', ...to(before, page - 1) }}>Previous</a>}
       <span aria-live="polite">{`Page ${page}`}</span>
+      {plants.length > 0 && (
+        <span>{`${countOf(plants.length)}, ids ${plants[0]?.id} to ${plants.at(-1)?.id}${of}`}</span>
+      )}
+      <span class="paper">This is one page of a longer list.</span>
       {end !== '' && <a {...{ rel: 'next', ...to(end, page + 1) }}>Next</a>}
     </nav>
   )

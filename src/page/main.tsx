@@ -112,5 +112,17 @@ options.vnode = ({ type, key, props }) => {
   props.children = Array.isArray(props.children) ? props.children.map(wrap) : wrap(props.children)
 }
 
+/** A mistake of this page may have stopped all that it draws, so its words stand in an element of their own. */
+function confess(): void {
+  if (document.querySelector('.mistake')) return
+  const place = document.body.appendChild(document.createElement('div'))
+  place.className = 'notices mistake'
+  const words = 'This page has made a mistake, so it may show what is no longer true. What you have typed is kept.'
+  const ask = <Button text="Load the page again" onClick={() => location.reload()} />
+  render(<p role="alert">{[words, ask]}</p>, place)
+}
+
 document.body.replaceChildren()
+addEventListener('error', confess)
+addEventListener('unhandledrejection', confess)
 render(<App />, document.body)

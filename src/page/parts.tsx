@@ -1,6 +1,7 @@
 // Tested in test/http/socket/page.test.ts.
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { formatAddress } from './address.ts'
 import { restore, undoable } from './changes.ts'
 import { endPause } from './client.ts'
 import { FIELD_NAMES, type Plant, titleOf } from './fields.ts'
@@ -31,6 +32,7 @@ export function Notices({ children }: { readonly children: ComponentChildren }) 
       {children}
       <p>
         <span role="status">{state.notice}</span>
+        {state.added && <a href={formatAddress({ ...state.address, plant: state.added })}>Show it</a>}
         {undos > 0 && <Button text={undos === 1 ? 'Undo the delete' : `Undo ${undos} deletes`} onClick={restore} />}
       </p>
       {state.ending && (
@@ -102,5 +104,6 @@ export const Picture = () => (
 /** Gives the focus to an element once it is there: the one that had it is gone, or must not be pressed again. */
 export const focusElement = (element: HTMLElement | null): void => element?.focus()
 
-/** Moves the focus to an element if it is there. */
-export const focus = (selector: string) => document.querySelector<HTMLElement>(selector)?.focus()
+/** Moves the focus to an element if it is there. The page scrolls to what is typed in or pressed next, but not to its whole. */
+export const focus = (selector: string) =>
+  document.querySelector<HTMLElement>(selector)?.focus({ preventScroll: selector === 'main' })

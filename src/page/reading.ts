@@ -30,7 +30,7 @@ export function useRead(read: () => Promise<Partial<State>>, ...inputs: readonly
 }
 
 /** Reads again what is shown. */
-export const refresh = () => set({ changes: state.changes + 1, search: undefined, notice: '' })
+export const refresh = () => set({ changes: state.changes + 1, search: undefined, total: undefined, notice: '' })
 
 /** Lets the browser store all plants. It keeps the parts of a blob outside of the memory of the page. */
 export async function download(kind: string): Promise<void> {
@@ -54,5 +54,5 @@ export async function download(kind: string): Promise<void> {
     after = page.end
   } while (after !== '')
   save(`plants.${kind}`, parts)
-  set({ job: undefined, notice: `Downloaded ${countOf(count)}.` })
+  set({ job: undefined, total: count, notice: `Downloaded ${countOf(count)}.` })
 }

@@ -12,6 +12,8 @@ import { set, state } from './state.ts'
 const HITS_MAX = 500
 /** A search begins by itself for a text of so many letters, after so long a pause, and reads so many pages. */
 const LETTERS_MIN = 2
+/** One letter of these scripts is a word. */
+const ONE_LETTER = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u
 const PAUSE_MS = 300
 const PAGES_MAX = 10
 
@@ -28,15 +30,15 @@ function stop(): void {
 }
 
 /** Reads further pages and collects the plants in them that contain the text, until another search begins or one stops it. */
-async function run(from: Search, filter: string, pagesMax: number, pauseMs = 0): Promise<void> {
+async function run(begun: Search, filter: string, pagesMax: number, pauseMs = 0): Promise<void> {
   job.abort()
   job = new AbortController()
   const { signal } = job
-  set({ search: { ...from, filter, isRunning: true } })
+  set({ search: { ...begun, filter, isRunning: true } })
   await new Promise((resolve) => setTimeout(resolve, pauseMs))
-  for (let now = state.search; !signal.aborted && now?.isRunning; now = state.search) {
-    if (isWhole(now) || now.pages >= pagesMax || now.plants.length >= HITS_MAX) return stop()
-    const page = await listPlants(ALL_LIMIT, now.end).catch(refusalIn)
+  for (let from = state.search; !signal.aborted && from?.isRunning; from = state.search) {
+    if (isWhole(from) || from.pages >= pagesMax || from.plants.length >= HITS_MAX) return stop()
+    const page = await listPlants(ALL_LIMIT, from.end).catch(refusalIn)
     // Plants may have changed meanwhile.
     const { search } = state
     if (signal.aborted || search === undefined) return
@@ -46,7 +48,8 @@ async function run(from: Search, filter: string, pagesMax: number, pauseMs = 0):
     }
     const plants = [...search.plants, ...page.plants.filter((plant) => matches(plant, filter))]
     const searched = search.searched === undefined ? undefined : search.searched + page.plants.length
-    set({ search: { ...search, plants, searched, pages: search.pages + 1, end: page.end } })
+    const now = { ...search, plants, searched, pages: search.pages + 1, end: page.end }
+    set({ search: now, ...(isWhole(now) && { total: searched }) })
   }
 }
 
@@ -59,7 +62,8 @@ export function useSearch(filter: string) {
   const hits = search.plants.filter((plant) => matches(plant, filter))
   const isNone = state.search === undefined
   useEffect(() => {
-    if ([...filter.trim()].length < LETTERS_MIN) return isNone ? undefined : set({ search: undefined })
+    if ([...filter.trim()].length < (ONE_LETTER.test(filter) ? 1 : LETTERS_MIN))
+      return isNone ? undefined : set({ search: undefined })
     const isNarrower = search.filter !== '' && filter.toLowerCase().includes(search.filter.toLowerCase())
     if (search.filter !== filter || search.isRunning)
       void run(isNarrower ? { ...search, plants: hits } : NOTHING, filter, PAGES_MAX, PAUSE_MS)

@@ -18,6 +18,8 @@ export interface State extends Texts {
   /** What goes on in the background, and how many plants are deleted or restored so far. */
   readonly job: { readonly text: string; readonly stop: () => void } | undefined
   readonly progress: State['job']
+  /** The id of the plant that the notice tells of, if it leads there. */
+  readonly added: string
   /** What is open above the list: the form for a new plant or for one that is edited. */
   readonly panel: 'new' | Plant | undefined
   /** Whether the upload is open, too, and whether it adds plants. Then only Stop ends it, and leaving asks. */
@@ -37,6 +39,8 @@ export interface State extends Texts {
   readonly list: Listing | undefined
   readonly search: Search | undefined
   readonly one: { readonly id: string; readonly plant: Plant | undefined } | undefined
+  /** How many plants there are, if all were read since the last change. */
+  readonly total: number | undefined
   /** The selector of the row that gets the focus once it is there. */
   readonly focused: string
 }
@@ -44,23 +48,25 @@ export interface State extends Texts {
 const START: State = {
   address: parseAddress(location.hash),
   ...{ isReturning: false, canWrite: undefined, user: '', ending: '', problem: '', notice: '', pause: undefined },
-  ...{ job: undefined, progress: undefined, panel: undefined, typed: {}, upload: undefined, focused: '' },
+  ...{ job: undefined, progress: undefined, panel: undefined, typed: {}, upload: undefined, focused: '', added: '' },
   ...{ undo: [], busy: new Set(), changes: 0, starts: new Map(), list: undefined, search: undefined, one: undefined },
-  selected: new Set(),
+  ...{ selected: new Set(), total: undefined },
 }
 
 export let state = START
 let draw: (state: State) => void = () => {}
 
 export function set(change: Partial<State>): void {
-  state = { ...state, ...change }
+  // What has been added belongs to its notice.
+  state = { ...state, added: 'notice' in change ? '' : state.added, ...change }
   draw(state)
 }
 
 /** All that shows plants, with what the server has said of some meanwhile. */
-export function shownWith(said: Said): Pick<State, 'list' | 'search' | 'one'> {
+export function shownWith(said: Said): Partial<State> {
   const { list, search, one } = state
   return {
+    total: undefined,
     list: list && withSaid(list, said),
     search: search && { ...withSaid(search, said, search.filter), searched: undefined },
     one: one && said.has(one.id) ? { ...one, plant: said.get(one.id) } : one,

@@ -12,6 +12,9 @@ import { go, set, state } from './state.ts'
 /** Three lines of a row show fewer characters than this. The view of the plant shows all of them. */
 const CELL_MAX = 600
 
+/** How far Page Up and Page Down go. */
+const LEAP_ROWS = 10
+
 /** Deletes plants of the table. The focus goes to the next row that stays, or to the one before. */
 function removeRows(plants: readonly Plant[]): void {
   const rows = [...document.querySelectorAll<HTMLElement>('tr[data-id]')]
@@ -62,7 +65,7 @@ export function PlantTable({ plants }: { readonly plants: readonly Plant[] }) {
   const isAll = plants.every(({ id }) => selected.has(id))
   return (
     // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: its rows take the focus, as those of a grid do
-    <table role="grid" aria-label="Plants">
+    <table role="grid" aria-label="Plants" aria-multiselectable={canWrite}>
       <thead>
         <tr>
           {canWrite && <Box aria-label="Select all" checked={isAll} onChange={() => selectAll(isAll ? [] : plants)} />}
@@ -108,22 +111,27 @@ function openRow({ target }: Event): void {
   target.closest('tr')?.querySelector('a')?.click()
 }
 
+const isVisible = (element: Element) => element.getClientRects().length > 0
+
 /** Does what a key stands for on the row of one of these plants. */
 function press(event: KeyboardEvent, plants: readonly Plant[]): void {
   const { key, target, repeat, ctrlKey, shiftKey, altKey, metaKey } = event
   if (!(target instanceof HTMLElement) || ctrlKey || shiftKey || altKey || metaKey) return
   const row = target.closest('tr')
-  const inRow = row?.querySelectorAll<HTMLElement>('a, button, :enabled') ?? []
-  const stops = [row, ...inRow].filter((each) => each?.getClientRects().length)
+  if (!row) return
+  const stops = [row, ...row.querySelectorAll<HTMLElement>('a, button, :enabled')].filter(isVisible)
   const at = stops.indexOf(target)
-  const plant = plants.find(({ id }) => id === row?.dataset.id)
+  const plant = plants.find(({ id }) => id === row.dataset.id)
+  const rows = [...(row.parentElement?.children ?? [])]
+  const index = rows.indexOf(row)
   const next = {
-    ...{ ArrowDown: row?.nextElementSibling, ArrowUp: row?.previousElementSibling },
+    ...{ ArrowDown: rows[index + 1], ArrowUp: rows[index - 1], Home: rows[0], End: rows.at(-1) },
+    ...{ PageDown: rows[index + LEAP_ROWS] ?? rows.at(-1), PageUp: rows[Math.max(index - LEAP_ROWS, 0)] },
     ...{ ArrowRight: stops[at + 1], ArrowLeft: stops[at - 1] },
   }[key]
   if (next instanceof HTMLElement) next.focus()
-  else if (key === 'Enter' && target === row) row?.querySelector('a')?.click()
-  else if (key === ' ' && target === row) row?.querySelector('input')?.click()
+  else if (key === 'Enter' && target === row) row.querySelector('a')?.click()
+  else if (key === ' ' && target === row) row.querySelector('input')?.click()
   // A key that is held would delete row after row.
   else if (key === 'Delete' && plant && state.canWrite && !repeat) removeRows([plant])
   else return
@@ -144,7 +152,14 @@ function PlantRow({ plant }: { readonly plant: Plant }) {
   const others = [...selected].filter((each) => each !== id)
   const toggle = () => set({ selected: new Set(selected.has(id) ? others : [...others, id]) })
   return (
-    <tr data-id={id} class={busy.has(id) ? 'busy' : ''}>
+    <tr
+      {...{
+        'data-id': id,
+        class: busy.has(id) ? 'busy' : '',
+        'aria-selected': canWrite ? selected.has(id) : undefined,
+      }}
+      aria-label={FIELD_NAMES.flatMap((field) => (plant[field] ? shown(plant[field]) : [])).join(', ')}
+    >
       {canWrite && <Box aria-label={`Select plant ${id}`} checked={selected.has(id)} onChange={toggle} />}
       <td class="id">{id}</td>
       <td class="name">

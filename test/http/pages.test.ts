@@ -68,6 +68,7 @@ describe.each(SQLITE_TRANSPORTS)('the pages, $name', (transport) => {
     const { status, headers, text } = await get(service, path)
 
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    expect(text).toContain(`<title>Plant Store${path === '/' ? '' : ' API'}</title>`)
     expect(policyOf(headers)).toEqual({
       ...BASE_POLICY,
       ...page.policy,

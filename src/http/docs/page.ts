@@ -30,6 +30,7 @@ const SCRIPT = `Scalar.createApiReference(document.body.appendChild(document.cre
 /** Makes the page that shows the OpenAPI document to people, and lets them try the API. It works without a network. */
 export function makeDocsPage(publicUrl: string | undefined): Promise<HtmlPage> {
   return makePage({
+    title: 'Plant Store API',
     files: { 'docs.css': STYLE, 'scalar.js': Bun.file(scalar), 'docs.js': SCRIPT },
     body: '<noscript><a href="openapi.json">What the API is, for programs</a></noscript>',
     policy: [

@@ -19,6 +19,7 @@ interface Asset {
 }
 
 interface PageOptions {
+  readonly title: string
   /** The styles and scripts by their names, in the order in which they run. */
   readonly files: Readonly<Record<string, string | Blob>>
   /** Further elements of its head, which scripts read. */
@@ -30,14 +31,14 @@ interface PageOptions {
 }
 
 /** Makes a page. It runs only its own scripts, no text becomes code, and no other page may show this one in a frame. */
-export async function makePage({ files, head = '', body, policy }: PageOptions): Promise<HtmlPage> {
+export async function makePage({ title, files, head = '', body, policy }: PageOptions): Promise<HtmlPage> {
   const assets = await Promise.all(Object.entries({ 'icon.svg': ICON, ...files }).map(makeAsset))
   const html = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Plant Store</title>
+<title>${title}</title>
 ${assets.map(({ path }) => linkTo(path)).join('\n')}
 ${head}
 </head>

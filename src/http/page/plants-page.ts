@@ -14,6 +14,7 @@ export async function makePlantsPage(hasDocs: boolean, takesJwts: boolean): Prom
   const jwt = takesJwts ? '<meta name="jwt" content="yes">' : ''
   const withoutScripts = hasDocs ? '<noscript><a href="docs">How to use the API</a></noscript>' : ''
   return makePage({
+    title: 'Plant Store',
     files: { 'page.css': STYLE, 'page.js': SCRIPT, 'files.mjs': FILES },
     head: `<meta name="fields" content="${fields}">${help}${jwt}`,
     body: `<p class="state">The page is on its way. If it does not come, load it again.</p>${withoutScripts}`,

@@ -76,6 +76,7 @@ describe('the way to the page', () => {
     const undos = [await same.undo().count()]
     await tab.signIn(ending)
     await tab.deletes(1, '“Fern”')
+    await tab.see('You have no plants yet.')
     await service.store.revokeTokens({ id }, Date.now())
     await until('the token is refused', async () => (await service.list('', { token: ending })).status !== 200)
     await tab.click('Refresh')
@@ -239,11 +240,12 @@ describe('the way to the page', () => {
     const told = await ui.status().textContent()
     await bare.goto(urlOf(service))
     const shown = await Promise.all(['noscript p', '.state'].map((each) => bare.locator(each).isVisible()))
+    const { x: margin } = (await bare.locator('noscript').first().boundingBox()) ?? {}
     await bare.getByRole('link', { name: 'How to use the API' }).click()
     await bare.getByRole('link', { name: 'What the API is, for programs' }).click()
 
     expect([left, told]).toEqual([0, ''])
-    expect(shown).toEqual([true, false])
+    expect([shown, margin]).toEqual([[true, false], 16])
     expect(new URL(bare.url()).pathname).toBe('/openapi.json')
   })
 

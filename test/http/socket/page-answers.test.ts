@@ -245,12 +245,12 @@ describe('answers on the way to the page', () => {
       })
       await ui.click('Delete plant 2')
       await ui.told('Deleted “Ivy”.')
-      for (const part of [1, 2, 3]) {
+      for (const part of [1, 2, 3, 4]) {
         await isHeard(part)
-        await page.clock.runFor(20_000)
+        await page.clock.runFor(10_000)
         send(' ')
       }
-      await isHeard(4)
+      await isHeard(5)
       const early = await page.locator('.pause').count()
       proxy.answer()
       await page.clock.runFor(30_000)

@@ -82,6 +82,7 @@ describe('lists on the page', () => {
     const waiting = await at()
     slow.release()
     await page.getByText('Page 2', { exact: true }).waitFor()
+    await ui.see('50 plants, ids 51 to 100')
     const turned = await at()
     const top = Math.round((await page.getByRole('region', { name: 'Plants' }).boundingBox())?.y ?? Number.NaN)
     await page.context().setOffline(true)
@@ -338,13 +339,18 @@ describe('lists on the page', () => {
   })
 
   testPage('an Escape that ends what an input method composes leaves the search as it is', async (begin) => {
-    const { page, ui } = await begin({ plants: 60 })
+    const { service, page, ui } = await begin({ plants: 60 })
     /** Presses Escape as browsers report it then; Safari by the number alone. */
     const press = (init: string) =>
       page.evaluate(`document.activeElement.dispatchEvent(
         new KeyboardEvent('keydown', { key: 'Escape', bubbles: true, cancelable: true, ...${init} }))`)
 
     await ui.row(50).waitFor()
+    // In Chinese one letter is a word.
+    await service.create({ id: 61, name: '龟背竹' })
+    await ui.search().fill('竹')
+    await ui.see('On all pages: 1 plant with “竹” among 61.')
+    await service.delete(61)
     await ui.search().fill('era 6')
     for (const init of ['{ isComposing: true }', '{ keyCode: 229 }']) await press(init)
     await ui.see('On all pages: 2 plants with “era 6” among 60.')
@@ -389,29 +395,51 @@ describe('lists on the page', () => {
     },
   )
 
-  testInChromium('on a phone a row takes 60 px, and opens its plant, which has the buttons', async (begin) => {
-    const screen = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
-    const { page, ui } = await begin({ plants: 50, screen })
-    const topOf = async (place: ReturnType<typeof ui.row>) => Math.round((await place.boundingBox())?.y ?? 0)
+  testInChromium(
+    'on a phone the header is a line, a row takes 60 px, and one tap opens or edits a plant',
+    async (begin) => {
+      const screen = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true }
+      const { service, page, open, ui } = await begin({ plants: 50, screen })
+      const word = 'Donaudampfschifffahrtsgesellschaftskapitän'
+      await service.create({ id: 0, name: 'Lavender', tag: word })
+      const { text: read } = await service.createToken({ scope: 'read' })
+      const { ui: reader } = await open(screen)
+      const topOf = async (place: ReturnType<typeof ui.row>) => Math.round((await place.boundingBox())?.y ?? 0)
 
-    await ui.row(50).waitFor()
-    const step = (await topOf(ui.row(50))) - (await topOf(ui.row(49)))
-    const heads = await page.getByRole('columnheader').count()
-    const uploadTop = await topOf(ui.button('Upload'))
-    const inRow = await ui.row(2).getByRole('button').and(page.locator(':visible')).allTextContents()
-    // The tag is no target of its own there.
-    await ui.row(2).getByText('evergreen').tap({ force: true })
-    await page.getByRole('heading', { name: 'Monstera 2' }).waitFor()
-    await ui.button('Delete').tap()
-    await ui.told('Deleted “Monstera 2” (evergreen).')
-    await page.getByRole('link', { name: 'All plants' }).tap()
-    await ui.undo().tap()
-    await ui.told('Restored “Monstera 2” (evergreen).')
-    await ui.row(2).waitFor()
+      await ui.row(50).waitFor()
+      await ui.click('Refresh')
+      await ui.row(0).waitFor()
+      const step = (await topOf(ui.row(49))) - (await topOf(ui.row(48)))
+      const heads = await page.getByRole('columnheader').count()
+      const uploadTop = await topOf(ui.button('Upload'))
+      const inRow = await ui.row(2).getByRole('button').and(page.locator(':visible')).allTextContents()
+      // The tag is no target of its own there.
+      await ui.row(2).getByText('evergreen').tap({ force: true })
+      await page.getByRole('heading', { name: 'Monstera 2' }).waitFor()
+      const height = (await page.locator('header').boundingBox())?.height
+      await ui.button('Delete').tap()
+      await ui.told('Deleted “Monstera 2” (evergreen).')
+      await page.getByRole('link', { name: 'All plants' }).tap()
+      await ui.undo().tap()
+      await ui.told('Restored “Monstera 2” (evergreen).')
+      await ui.button('Edit plant 2').tap()
+      await ui.see('Edit this plant')
+      const lines = await page.evaluate<number>('document.querySelector(`.chip bdi span`).getClientRects().length')
+      await reader.visit(service, read)
+      const places = await Promise.all(['a', '.id', '.chip'].map((each) => reader.row(2).locator(each).boundingBox()))
+      const [name, id, tag] = places.map((box) => box ?? { x: 0, y: 0, width: 0, height: 0 })
 
-    expect([step, heads, inRow]).toEqual([60, 0, ['evergreen']])
-    expect(uploadTop).toBeLessThan(200)
-  })
+      expect([step, heads, inRow, lines]).toEqual([60, 0, ['evergreen', 'Edit'], 1])
+      expect(height).toBeLessThan(64)
+      // The tag stands behind the id, below the name.
+      expect([id?.x, (tag?.x ?? 0) > (id?.x ?? 0) + (id?.width ?? 0), (tag?.y ?? 0) > (name?.y ?? 0)]).toEqual([
+        name?.x,
+        true,
+        true,
+      ])
+      expect(uploadTop).toBeLessThan(200)
+    },
+  )
 
   testPage(
     'rows are one stop of Tab, keys turn pages until one turns them off, and titles name the view',
@@ -438,9 +466,14 @@ describe('lists on the page', () => {
         )
       }
       await keyboard.press('Shift+Tab')
-      for (let row = 1; row < 50; row++) await keyboard.press('ArrowDown')
+      const reached: unknown[] = []
+      for (const key of ['End', 'Home', 'PageDown', 'PageUp', 'PageUp', 'End', 'PageDown', 'PageUp', 'PageDown']) {
+        await keyboard.press(key)
+        reached.push(await ui.focusedRow())
+      }
       await keyboard.press(' ')
       await ui.see('1 plant selected.')
+      const row = await page.getByRole('row', { selected: true }).getAttribute('aria-label')
       const last = [await ui.focusedRow(), await page.getByRole('checkbox', { name: 'Select plant 50' }).isChecked()]
       await keyboard.press('Shift+Tab')
       await keyboard.press('Tab')
@@ -461,6 +494,13 @@ describe('lists on the page', () => {
       await page.reload()
       await ui.row(50).waitFor()
       for (const key of ['?', 'n', '.']) await keyboard.press(key)
+      // What closes above the rows moves none of them.
+      await ui.click('Upload')
+      await ui.row(40).scrollIntoViewIfNeeded()
+      const before = await ui.row(40).boundingBox()
+      await keyboard.press('Escape')
+      await page.getByText('Upload plants').waitFor({ state: 'detached' })
+      const moved = Math.abs(((await ui.row(40).boundingBox())?.y ?? 0) - (before?.y ?? 0))
       await ui.click('Keys')
       const isOn = await page.getByRole('switch').isChecked()
       await keyboard.press('Escape')
@@ -470,10 +510,11 @@ describe('lists on the page', () => {
 
       expect(stops).toEqual([
         ...['API', 'Sign out', 'Find a plant', 'New plant', 'Refresh', 'Download', 'Upload', 'Keys'],
-        ...['Select all', '1', 'Next'],
+        ...['Select all', '1, Monstera 1', 'Next'],
       ])
-      expect([last, again, isOn]).toEqual([['50', true], '50', false])
-      expect(await page.getByRole('form').count()).toBe(0)
+      expect([last, again, isOn, row]).toEqual([['50', true], '50', false, '50, Monstera 50, evergreen'])
+      expect(reached).toEqual(['50', '1', '11', '1', '1', '50', '50', '40', '50'])
+      expect([moved < 2, await page.getByRole('form').count()]).toEqual([true, 0])
     },
   )
 
@@ -534,9 +575,10 @@ describe('lists on the page', () => {
     await press('Enter')
     await ui.told('Added “Aloe”.')
     await ui.row(5).waitFor()
+    const way = await page.getByRole('link', { name: 'Show it' }).getAttribute('href')
     await press('Escape')
     await page.getByRole('form').waitFor({ state: 'detached' })
-    await tabTo('1')
+    await tabTo('1, Fern')
     await press('ArrowRight', 'ArrowRight', 'ArrowRight', 'Enter')
     await ui.see('Edit this plant')
     await press('Escape')
@@ -564,7 +606,7 @@ describe('lists on the page', () => {
 
     expect([first, arrived, skipped, typed]).toEqual(['token', 'Plants', 'main', 'iv/n?'])
     expect([ring, next]).toEqual(['solid', '3'])
-    expect([moving, forms]).toEqual([0, 0])
+    expect([moving, forms, way]).toEqual([0, 0, '#/plants/5'])
     expect(await service.names()).toEqual(['Fern', 'Ivy', 'Moss', 'Yucca', 'Aloe'])
   })
 })

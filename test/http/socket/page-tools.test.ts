@@ -99,7 +99,7 @@ describe('tools of the page', () => {
       await ui.click('Search the rest')
       await see('On all pages: 111 plants with “era 99” among 10,500.')
       await ui.click('Show all')
-      await ui.row(50).waitFor()
+      await ui.see('50 plants, ids 1 to 50 of 10,500')
 
       expect(seen).toEqual([
         ['On this page, plants with “4”:', 14, 0],
@@ -275,6 +275,22 @@ describe('tools of the page', () => {
       { id: 3, name: ' \n' },
       { id: 4, name: 'Lily', tag: '' },
     ])
+  })
+
+  testPage('says in words that it has made a mistake, and keeps what is typed', async (begin) => {
+    const { page, ui } = await begin()
+    page.on('dialog', (dialog) => dialog.accept())
+
+    await ui.newPlant()
+    await ui.field('Name').fill('Moss')
+    await page.evaluate('JSON.stringify = () => { throw new Error("a bug") }')
+    await ui.click('Add')
+    await page.getByRole('alert').getByText('This page has made a mistake').waitFor()
+    await ui.click('Load the page again')
+    await page.getByRole('alert').getByText('This page has made').waitFor({ state: 'detached' })
+    await page.getByRole('form').waitFor()
+
+    expect(await ui.field('Name').inputValue()).toBe('Moss')
   })
 
   testPage('deletes, restores and edits where the browser stores nothing', async (begin) => {

@@ -119,6 +119,7 @@ describe.concurrent('the page in a browser', () => {
         await page.goto(urlOf(service))
         await page.getByText('Monstera 5').first().waitFor()
         await picture('on paper')
+        const paper = await page.evaluate<string>('document.body.innerText')
         await page.emulateMedia({ media: null })
         const lines = await Bun.file(await ui.downloaded()).text()
         const listed = await service.list('?include=id')
@@ -126,6 +127,7 @@ describe.concurrent('the page in a browser', () => {
         await page.getByLabel('Access token').waitFor()
 
         expect([wrong, left, stale, idLines]).toEqual(['id', '', '', 1])
+        expect(paper).toMatch(/This is one page of a longer list\.$/)
         expect(shown).not.toContain(service.token)
         expect(filtered).toEqual([['9007199254740993', 'Exact 9007199254740993', '']])
         expect([first.length, first.concat(second).length]).toEqual([50, 65])

@@ -12,6 +12,8 @@ export function startProxy(server: { readonly port: number }) {
   const proxy = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
+    // A test of silence takes as long as it likes.
+    idleTimeout: 0,
     fetch(request) {
       const { pathname, search } = new URL(request.url)
       const target = `${urlOf(server)}${pathname.replace('/garden/', '/').slice(1)}${search}`
