@@ -231,10 +231,10 @@ describe('answers on the way to the page', () => {
       })
       const isHeard = (parts: number) =>
         until('the page has read it', async () => (await page.evaluate<number>('globalThis.parts')) === parts)
-      await page.evaluate(`globalThis.parts = 0, globalThis.decode = TextDecoder.prototype.decode
-      TextDecoder.prototype.decode = function (...part) {
-        if (part[0].length === 1) globalThis.parts++
-        return decode.apply(this, part)
+      await page.evaluate(`globalThis.parts = 0, globalThis.enqueue = TransformStreamDefaultController.prototype.enqueue
+      TransformStreamDefaultController.prototype.enqueue = function (part) {
+        if (part.length === 1) globalThis.parts++
+        return enqueue.call(this, part)
       }`)
       send('[')
       let isDeleted = false

@@ -232,7 +232,7 @@ describe('an upload', () => {
       for (let times = 0; times < giveUps; times++) await ui.click('Give up')
       seen.push([...(await ui.uploaded()), await ui.status().textContent()].join(' '))
     }
-    const none = 'Stopped: 0 added, 0 replaced, 0 refused. The server'
+    const none = 'Stopped: 0 added, 0 replaced, 0 refused.'
     const rest = '0 plants are added and 0 replaced. Choose the same file again to store the rest.'
 
     await page.goto(urlOf(proxy))
@@ -252,8 +252,8 @@ describe('an upload', () => {
     await upload('{"id":2,"name":"Ivy"}\n', 1)
 
     expect(seen).toEqual([
-      `${none} cannot be reached. It is not known whether this was stored. Of the file, at least ${rest}`,
-      `${none} takes no more requests from this token for a while. Of the file, ${rest}`,
+      `${none} It is not known whether this was stored: the server cannot be reached. Of the file, at least ${rest}`,
+      `${none} The server takes no more requests from this token for a while. Of the file, ${rest}`,
     ])
     expect(await service.names()).toEqual(['Fern'])
   })
