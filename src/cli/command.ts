@@ -33,7 +33,7 @@ export const openOptionsOf = ({ databasePasswordFile, databasePrepare, durabilit
 export async function withStore<T>(
   options: DatabaseOptions,
   task: (store: Store) => Promise<T>,
-  { mustExist = true, ...rest }: Pick<OpenOptions, 'mustExist' | 'onEvent' | 'onCreated' | 'onOtherName'> = {},
+  { mustExist = true, ...rest }: Pick<OpenOptions, 'mustExist' | 'onCreated' | 'onRaised' | 'onOtherName'> = {},
 ): Promise<T> {
   const store = await openStore(options.database, () => {}, { ...openOptionsOf(options), ...rest, mustExist })
   const [done] = await Promise.allSettled([task(store)])
@@ -66,16 +66,21 @@ export const warnOn =
   (problem: string) =>
     void report(`Warning: ${problem}`)
 
+/** Says that the schema of the database was raised. */
+export const tellRaise = (log: { warn(text: string): void }) => (from: number, to: number) =>
+  log.warn(`The schema of the database was raised from version ${from} to ${to}: older executables refuse it.`)
+
 /** As `withStore`, but makes a missing store: an operator may create tokens before the first start. */
 export const withNewStore = <T>(options: DatabaseOptions, io: Pick<Io, 'report'>, task: (store: Store) => Promise<T>) =>
   withStore(options, task, {
     mustExist: false,
+    onRaised: tellRaise({ warn: warnOn(io) }),
     onCreated: (database) => void io.report(`Created a new, empty store: ${database}.`),
   })
 
 /** As `withStore`, for a task that changes access. Once this resolves, every server on the same file follows the change. */
-export async function changeAccess<T>(options: DatabaseOptions, task: (store: Store) => Promise<T>): Promise<T> {
-  const result = await withStore(options, task)
+export async function changeAccess<T>(options: DatabaseOptions, io: Io, task: (store: Store) => Promise<T>) {
+  const result = await withStore(options, task, { onRaised: tellRaise({ warn: warnOn(io) }) })
   await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
   return result
 }

@@ -15,6 +15,11 @@ export function fileDamaged(role: FileRole, path: string, problem: string, cause
   return storeUnusable(`${message}. Name another one: nothing was changed.`, cause)
 }
 
-/** Says that a newer executable has migrated the store. `known` is the latest version that this one knows. */
-export const describeTooNew = (database: string, version: number, known: number): string =>
-  `The database ${database} has schema version ${version}, but this executable knows versions up to ${known}: use the newer executable.`
+/** Refuses a schema after the latest version that this executable knows, and an older one unless that is raised. */
+export function requireVersion(database: string, version: number, known: number, isRaised: boolean): void {
+  const found = `The database ${database} has schema version ${version}`
+  if (version > known)
+    throw storeUnusable(`${found}, but this executable knows versions up to ${known}: use the newer executable.`)
+  if (version > 0 && version < known && !isRaised)
+    throw storeUnusable(`${found}: start the new server, which raises it to ${known}.`)
+}

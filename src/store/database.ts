@@ -26,6 +26,8 @@ export interface NamedDatabase {
    * any more.
    */
   open(onFailure: (error: AppError) => void, options?: OpenOptions): Promise<OpenedStore>
+  /** As `checkIntegrity` of the store, whose schema it never raises. That of a file may be older. */
+  check(options: OpenOptions): Promise<readonly string[]>
   /** Loads the tools of a database file. Rejects with `misused` if the database is not a file. */
   fileTools(): Promise<FileTools>
   /** Loads what `copy` needs. */
@@ -52,7 +54,7 @@ export interface DatabaseAccess {
 }
 
 /** How `copy` uses both stores. */
-export interface CopyOptions extends Pick<OpenOptions, 'onEvent' | 'durability'> {
+export interface CopyOptions extends Pick<OpenOptions, 'onEvent' | 'onRaised' | 'durability'> {
   /** Other processes may write to the source, and the copy lacks their writes. */
   readonly isSnapshot?: boolean
 }
@@ -73,7 +75,7 @@ export interface CopyTools {
 }
 
 /** How to open a store: as the engine opens a file, with the store's location as the path and `performance.now` as the clock. */
-export interface OpenOptions extends Partial<Pick<EngineOptions, SharedOption>> {
+export interface OpenOptions extends Partial<Omit<EngineOptions, OwnOption>> {
   /** `full` by default. */
   readonly durability?: Durability
   /** The most plants that a user may have when `createPlant` or `putPlant` makes one more. No limit if left out. */
@@ -97,7 +99,7 @@ export interface StoreDeadlines extends QueueDeadlines {
 /** Every request gets its answer before the shortest --idle-timeout cuts its connection. */
 export const STORE_DEADLINES: StoreDeadlines = { ...QUEUE_DEADLINES, repeatMs: 2000, answerMs: 5000 }
 
-type SharedOption = 'mustExist' | 'onCreated' | 'onOtherName' | 'onEvent' | 'threads' | 'observer' | 'monotonicMs'
+type OwnOption = 'startThread' | 'settings' | 'durability' | 'deadlines' | 'othersSeenWithinMs'
 
 /** What can be done with a database file, also while a server uses the database. */
 export interface FileTools {
@@ -116,11 +118,13 @@ export interface FileTools {
   keepBackups(latest: string, keep: number): Promise<Readonly<Record<'deleted' | 'future', readonly string[]>>>
   /** Makes a clone of a backup the database. The backup does not change. No process may have the database open. */
   restore(backup: string, options: CloneOptions): Promise<Cloned>
+  /** See `NamedDatabase.check`. */
+  check(options: OpenOptions): Promise<readonly string[]>
   /** Looks at the database, and does not update its schema. `onOtherName` is that of `OpenOptions`. */
   status(onOtherName: (problem: string) => void): Promise<FileStatus>
   /**
-   * Passes all plants, or the plants of a user, as they are now, to `use`: by user name and id, with their number. Rejects with
-   * `user_not_found`.
+   * Passes all plants, or the plants of a user, as they are now, to `use`: by user name and id, with their number. The schema may
+   * be older. Rejects with `user_not_found`, and after `use` with `store_unusable` if damage may have hidden some of them.
    */
   exportPlants(
     userName: string | undefined,
@@ -130,7 +134,7 @@ export interface FileTools {
    * Imports the plants that `use` adds and stores. Of several plants with the same user and id it keeps the last one with
    * `replace`, else the first one. Servers may use the database meanwhile. A rejection of `use` rolls back what is not committed.
    */
-  importPlants(rule: ConflictRule, clocks: Clocks, use: (target: PlantImport) => Promise<void>): Promise<void>
+  importPlants(rule: ConflictRule, io: Clocks & OpenOptions, use: (target: PlantImport) => Promise<void>): Promise<void>
 }
 
 /** The state of a database file, and how much it holds. */

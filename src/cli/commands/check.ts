@@ -1,7 +1,7 @@
 // Tested in test/cli/transcripts/status-check.txt.
 import type { Command } from '@commander-js/extra-typings'
 import { databaseOf } from '../../store/open.ts'
-import { defineCommand, STORE_OPTIONS, warnOn, withStore } from '../command.ts'
+import { defineCommand, openOptionsOf, STORE_OPTIONS, warnOn } from '../command.ts'
 import { Ended, EXIT, type Io } from '../io.ts'
 import { toJson } from '../output.ts'
 
@@ -16,11 +16,11 @@ export const checkCommand = (program: Command, io: Io) =>
     },
     options: ['databaseOfServer', ...STORE_OPTIONS, 'json'],
   }).action(async ({ json, ...options }) => {
-    const problems = await withStore(options, (store) => store.checkIntegrity(), {
-      onEvent: ({ message }) => warnOn(io)(`${message}.`),
-      onOtherName: warnOn(io),
-    })
-    const { location: database, repairAdvice } = databaseOf(options.database)
+    const openOptions = openOptionsOf(options)
+    const named = databaseOf(options.database, openOptions)
+    const { location: database, repairAdvice } = named
+    const onEvent = ({ message }: { readonly message: string }) => warnOn(io)(`${message}.`)
+    const problems = await named.check({ ...openOptions, onEvent, onOtherName: warnOn(io) })
     const isWhole = problems.length === 0
     if (json) await io.print(toJson({ database, isWhole, problems }))
     if (isWhole) return io.report(`The database ${database} is whole.`)

@@ -1,6 +1,6 @@
 import type { Command } from '@commander-js/extra-typings'
 import { copyStore, databaseOf } from '../../store/open.ts'
-import { defineCommand } from '../command.ts'
+import { defineCommand, tellRaise, warnOn } from '../command.ts'
 import type { Io } from '../io.ts'
 import { runUntilSignal, showProgress } from '../long-task.ts'
 import { counted, printLine, toJson } from '../output.ts'
@@ -24,12 +24,13 @@ export const copyCommand = (program: Command, io: Io) =>
     const onPublish = () => {
       stopped = `whether ${to} has the copy is unknown. Run the same command again, which refuses a store with rows.`
     }
-    const onEvent = ({ message }: { readonly message: string }) => void io.report(`Warning: ${message}.`)
+    const onEvent = ({ message }: { readonly message: string }) => warnOn(io)(`${message}.`)
+    const told = { onEvent, onRaised: tellRaise({ warn: warnOn(io) }), onPublish }
     const copyAll = async (signal: AbortSignal) => {
       using progress = showProgress(io)
       const onProgress = (stage: string, done: number, total: number) =>
         progress.update(done, total, `${done} of ${total} plants ${stage}`)
-      return await copyStore(source, target, { ...options, isSnapshot, signal, onEvent, onProgress, onPublish })
+      return await copyStore(source, target, { ...options, ...told, isSnapshot, signal, onProgress })
     }
     const { counts, digest } = await runUntilSignal(io, copyAll, () => stopped)
     const { users, tokens, plants } = counts

@@ -4,7 +4,7 @@ import type { ConflictRule } from '../../domain/plant.ts'
 import { AppError } from '../../error.ts'
 import type { ExistingLine, PlantImport } from '../../store/database.ts'
 import { databaseOf } from '../../store/open.ts'
-import { defineCommand, reportDatabase } from '../command.ts'
+import { defineCommand, reportDatabase, tellRaise, warnOn } from '../command.ts'
 import { type Input, openInput } from '../input.ts'
 import type { Io } from '../io.ts'
 import { runUntilSignal, showProgress } from '../long-task.ts'
@@ -43,7 +43,7 @@ export const importCommand = (program: Command, io: Io) =>
       const counts = { durable: 0, created: 0, users: 0 }
       const job: ImportJob = { input, user, rule, isAtomic, maxLine, lines: 0, counts }
       const importAll = (signal: AbortSignal) =>
-        tools.importPlants(rule, io, async (target) => {
+        tools.importPlants(rule, { ...io, onRaised: tellRaise({ warn: warnOn(io) }) }, async (target) => {
           await requireNone(checkLines(job, target, signal, io), job, io)
           if (rule === 'fail') await requireNone(Iterator.from(target.findExisting()).map(refuseExisting), job, io)
           await storeLines(job, target, signal, io)

@@ -69,7 +69,7 @@ const rotateCommand = (token: Command, io: Io) =>
     .argument('<id>', 'The id of the old token, or - for its text on stdin.')
     .action(async (which, { overlap, expires, json, ...options }) => {
       const find = await finderOf(which, io)
-      await changeAccess(options, async (store) => {
+      await changeAccess(options, io, async (store) => {
         const old = await find(store)
         const oldEndsAfterMs = Math.min(overlap, (old.expiresAtMs ?? Number.POSITIVE_INFINITY) - io.nowMs())
         const expiresAfterMs = expires ?? (old.expiresAtMs && old.expiresAtMs - old.createdAtMs)
@@ -120,7 +120,7 @@ const revokeCommand = (token: Command, io: Io) =>
     .argument('[id]', 'The id of the token, or - for its text on stdin.')
     .action(async (id, { user, yes, json, ...options }) => {
       const revoke = await revocationOf(id, user, yes === true, io)
-      const { count, text } = await changeAccess(options, revoke)
+      const { count, text } = await changeAccess(options, io, revoke)
       await io.report(text)
       if (json) await io.print(toJson({ revoked: count }))
     })

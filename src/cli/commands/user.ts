@@ -58,7 +58,7 @@ function blockCommand(user: Command, io: Io, name: 'block' | 'unblock') {
       const blockedAtMs = blocks ? io.nowMs() : undefined
       // The subject may come for the first time after the block.
       const createsUser = blocks && given === undefined
-      const isChanged = await changeAccess(options, (store) => store.setUserBlock(who, blockedAtMs, createsUser))
+      const isChanged = await changeAccess(options, io, (store) => store.setUserBlock(who, blockedAtMs, createsUser))
       const done = `${blocks ? 'Blocked' : 'Unblocked'} user ${who}.`
       const nothing = `Nothing to do: user ${who} is ${blocks ? 'already' : 'not'} blocked.`
       await io.report(isChanged ? done : nothing)
@@ -99,7 +99,7 @@ const deleteCommand = (user: Command, io: Io) =>
           stoppedText = `user ${name} is blocked, and all tokens and ${done} of ${counted(total, 'plant')} are deleted. Run the same command again to delete the rest.`
           progress.update(done, total, `${done} of ${total} plants of ${name} deleted`)
         }
-        return await changeAccess(options, async (store) => {
+        return await changeAccess(options, io, async (store) => {
           const isBlocked = (await store.findUser(name))?.blockedAtMs !== undefined
           if (isBlocked) await io.report(`User ${name} is blocked already, perhaps by a deletion that was stopped.`)
           return store.deleteUser(name, { signal, onProgress })

@@ -11,7 +11,7 @@ import { RequestStatistics, WriteStatistics } from '../../http/statistics.ts'
 import { createLogger, formatFor, logToStdout } from '../../log.ts'
 import { openStore } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
-import { defineCommand, namesOf, openOptionsOf } from '../command.ts'
+import { defineCommand, namesOf, openOptionsOf, tellRaise } from '../command.ts'
 import { Ended, EXIT, type Io } from '../io.ts'
 import type { ServeOptions } from './http-service.ts'
 import { listen } from './server.ts'
@@ -112,6 +112,7 @@ async function serveStore(context: ServerContext): Promise<void> {
     isServer: true,
     threads: options.threads,
     onCreated: (location) => log.info({ database: location }, 'created a new, empty store'),
+    onRaised: tellRaise(log),
     onEvent: ({ level, message, sizes }) => log[level](sizes, message),
     observer: statistics?.writes,
   })

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { describeTooNew, storeUnusable } from '../errors.ts'
+import { requireVersion, storeUnusable } from '../errors.ts'
 import { rowsOf } from './driver.ts'
 import { isDamage } from './errors.ts'
 import type { Format } from './format.ts'
@@ -8,20 +8,22 @@ const SQLITE_VERSION_MIN = '3.51.3'
 
 /**
  * Brings the schema up to date, completely or not at all. If several processes start at once, one of them does. Returns whether
- * this process created the schema.
+ * this process created the schema. Without `onRaised` it refuses an older schema.
  */
-export function migrate(writer: Database, path: string, { applicationId, migrations }: Format): boolean {
-  const known = migrations.length
+export function migrate(writer: Database, path: string, format: Format, onRaised?: (from: number, to: number) => void) {
+  const known = format.migrations.length
   if (pragmaNumber(writer, 'user_version') === known) return false
   const update = writer.transaction(() => {
     const version = pragmaNumber(writer, 'user_version')
-    if (version > known) throw storeUnusable(describeTooNew(path, version, known))
-    for (const migration of migrations.slice(version)) writer.run(migration)
-    writer.run(`pragma application_id = ${applicationId}`)
+    requireVersion(path, version, known, onRaised !== undefined)
+    for (const migration of format.migrations.slice(version)) writer.run(migration)
+    writer.run(`pragma application_id = ${format.applicationId}`)
     writer.run(`pragma user_version = ${known}`)
-    return version === 0
+    return version
   })
-  return update.immediate()
+  const version = update.immediate()
+  if (version > 0 && version < known) onRaised?.(version, known)
+  return version === 0
 }
 
 /** Reads a pragma whose value is a number. */

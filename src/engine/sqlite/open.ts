@@ -9,14 +9,16 @@ import { removeUnshared } from './files/lock.ts'
 import { makeDatabase } from './files/new-database.ts'
 import { removeLeftovers } from './files/other-names.ts'
 import { databaseEmpty, databaseMissing, type InspectOptions, inspect, refuseLeftFiles } from './files/preflight.ts'
-import { describeObjects } from './files/schema.ts'
+import { type Definition, describeObjects } from './files/schema.ts'
 import type { Format } from './format.ts'
-import { migrate, requireSafeSqlite } from './migrate.ts'
+import { migrate, pragmaNumber, requireSafeSqlite } from './migrate.ts'
 import type { Program, Writes } from './program.ts'
 
 export interface EngineOptions extends ConnectOptions, Pick<InspectOptions, 'onOtherName'> {
   /** Rejects if there is no database, instead of creating it. */
   readonly mustExist?: boolean | undefined
+  /** Called after the schema of an older database was raised. Without it, such a database is refused. */
+  readonly onRaised?: ((from: number, to: number) => void) | undefined
   /** Called with the path of the database if this created it. */
   readonly onCreated?: ((path: string) => void) | undefined
 }
@@ -45,11 +47,11 @@ export async function openEngine<All extends Writes>(
     if (startThread !== undefined) refuseMarked(path, onEvent)
     using first = openWriteConnection(path, durability)
     requireSafeSqlite(String(rowsOf(first, 'select sqlite_version()')[0]?.[0]))
-    const isCreated = migrate(first, path, format) || isMade
+    if (mustExist && pragmaNumber(first, 'user_version') === 0) throw databaseEmpty(path)
+    const isCreated = migrate(first, path, format, options.onRaised) || isMade
     // SQLite does not sync the directory's entry of a new WAL. Without the entry a power loss would lose the whole WAL.
     syncDirectory(dirname(path))
-    const objects = describeObjects(foreign)
-    if (objects !== '') onEvent({ level: 'warn', message: `${FOREIGN_OBJECTS}: ${objects}`, sizes: {} })
+    warnOfObjects(foreign, onEvent)
     if (isCreated) options.onCreated?.(path)
     const exposed = startThread === undefined ? [] : filesOpenToOthers(path)
     if (exposed.length > 0) onEvent({ level: 'warn', message: `${EXPOSED}: chmod 600 ${exposed.join(' ')}`, sizes: {} })
@@ -62,4 +64,8 @@ export async function openEngine<All extends Writes>(
 
 const EXPOSED = 'the database is open to others'
 
-const FOREIGN_OBJECTS = 'the database has objects of other programs, which no backup holds'
+/** Tells of the objects that `inspect` has found. */
+export function warnOfObjects(foreign: readonly Definition[], onEvent?: EngineOptions['onEvent']): void {
+  const message = `the database has objects of other programs, which no backup holds: ${describeObjects(foreign)}`
+  if (foreign.length > 0) onEvent?.({ level: 'warn', message, sizes: {} })
+}

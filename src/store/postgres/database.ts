@@ -16,6 +16,11 @@ export const postgresDatabase = (connection: ConnectionOptions): NamedDatabase =
     return openPostgresStore(connection, onFailure, options)
   },
 
+  async check(options) {
+    const store = await this.open(() => {}, { ...options, mustExist: true })
+    return store.checkIntegrity().finally(store.close)
+  },
+
   async fileTools() {
     throw misused('This works on a database file only: use pg_dump and pg_restore for a PostgreSQL database.')
   },

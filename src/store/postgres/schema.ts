@@ -1,7 +1,8 @@
 // Tested in test/store/postgres/open.test.ts.
 import { describeAddress, type PostgresAddress } from '../../database-url.ts'
 import type { Durability } from '../../domain/store.ts'
-import { describeTooNew, storeUnusable } from '../../engine/errors.ts'
+import { requireVersion, storeUnusable } from '../../engine/errors.ts'
+import type { OpenOptions } from '../database.ts'
 import { type Client, sqlState } from './driver.ts'
 import { isConflict, repeat } from './errors.ts'
 import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with { type: 'text' }
@@ -70,19 +71,19 @@ export async function inspect(client: Client, address: PostgresAddress, durabili
 }
 
 /**
- * Brings the schema up to date, and completes what another process has begun. If many processes start at once, one of them does
- * it. With `mustExist` it refuses a database without a store. Returns whether this process created the schema.
+ * Brings the schema up to date, and completes what another process has begun. If many processes start at once, one does it. With
+ * `mustExist` it refuses a missing store, and without `onRaised` an older schema. Returns whether this process created it.
  */
-export function migrate(client: Client, address: PostgresAddress, mustExist: boolean): Promise<boolean> {
+export function migrate(client: Client, address: PostgresAddress, { mustExist, onRaised }: OpenOptions) {
   const database = describeAddress(address)
   return repeat(MIGRATE_MS, isCreatedByOthers, async () => {
     const version = await schemaVersion(client)
     if (version === SCHEMA_VERSION) return false
-    if (version > SCHEMA_VERSION) throw storeUnusable(describeTooNew(database, version, SCHEMA_VERSION))
+    requireVersion(database, version, SCHEMA_VERSION, onRaised !== undefined)
     if (version === 0 && mustExist) {
       throw storeUnusable(`There is no plant store in ${database}: name the database that the server uses.`)
     }
-    return client.transaction(async (query) => {
+    const from = await client.transaction(async (query) => {
       // A role may own a schema and may not create one, not even `if not exists`.
       const first = version === 0 ? (await query(SELECT_SCHEMA)).length : BOOTSTRAP.length
       for (const statement of BOOTSTRAP.slice(first)) await query(statement)
@@ -90,8 +91,10 @@ export function migrate(client: Client, address: PostgresAddress, mustExist: boo
       const [locked] = await query<VersionRow>(`${SELECT_VERSION} for update`)
       for (const statement of MIGRATIONS.slice(Number(locked?.version)).flat()) await query(statement)
       await query('update plantstore.schema_version set version = $1', [SCHEMA_VERSION])
-      return locked?.version === 0n
+      return Number(locked?.version)
     }, MIGRATION_TIMEOUT_MS)
+    if (from > 0 && from < SCHEMA_VERSION) onRaised?.(from, SCHEMA_VERSION)
+    return from === 0
   })
 }
 

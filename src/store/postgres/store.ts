@@ -24,14 +24,7 @@ export async function openPostgresStore(
   onFailure: (error: AppError) => void,
   options: OpenOptions,
 ): Promise<Store> {
-  const {
-    isServer = false,
-    mustExist = false,
-    durability = 'full',
-    deadlines = STORE_DEADLINES,
-    onCreated,
-    onEvent,
-  } = options
+  const { isServer = false, durability = 'full', deadlines = STORE_DEADLINES, onCreated, onEvent } = options
   const { address } = connection
   const connections = connect(connection, options)
   /** The reason if the database cannot be used in time. */
@@ -40,7 +33,7 @@ export async function openPostgresStore(
     while (!connections.isClosed()) {
       try {
         await inspect(connections.client, address, durability)
-        const isCreated = await migrate(connections.client, address, mustExist)
+        const isCreated = await migrate(connections.client, address, options)
         if (isCreated) onCreated?.(describeAddress(address))
         return await connections.open()
       } catch (error) {

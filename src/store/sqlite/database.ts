@@ -2,16 +2,16 @@
 import { type NamedDatabase, RESTORE } from '../database.ts'
 import { openSqliteStore } from './store.ts'
 
+const loadTools = async (path: string) => (await import('./tools/file-tools.ts')).fileTools(path)
+
 /** The SQLite file at this path. */
 export const sqliteDatabase = (path: string): NamedDatabase => ({
   location: path,
   repairAdvice: RESTORE,
   open: (onFailure, options) => openSqliteStore(path, onFailure, options),
 
-  async fileTools() {
-    const { fileTools } = await import('./tools/file-tools.ts')
-    return fileTools(path)
-  },
+  check: async (options) => (await loadTools(path)).check(options),
+  fileTools: () => loadTools(path),
 
   async copyTools({ isSnapshot = false }) {
     const { fillSqlite, readSqlite } = await import('./tools/copy.ts')

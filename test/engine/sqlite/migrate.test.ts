@@ -37,7 +37,7 @@ test('a database of the first schema is migrated, and keeps its users, tokens an
      values (4, 3, zeroblob(32), 'read', 'laptop', 6, 7)`,
   )
 
-  await using opened = await openForTest(files.path)
+  await using opened = await openForTest(files.path, { onRaised() {} })
 
   expect(queryAll(files.path, VERSIONS)).toEqual([[BigInt(SCHEMA_VERSION), BigInt(OURS)]])
   expect(await opened.store.listUsers()).toEqual([

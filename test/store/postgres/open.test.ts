@@ -70,20 +70,24 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
     await until('there is no other connection', async (see) => see(await countOthers()) === 0)
   })
 
-  test.concurrent('completes a migration after another process has committed its first statements only', async () => {
+  test.concurrent('completes a migration after another process has committed its first statements only, and one of many starts says so', async () => {
     const later = MIGRATIONS.slice(1).flat()
     await using database = await makeDatabase({ isEmpty: true })
     for (let done = 0; done <= later.length; done++) {
       const first = [...BOOTSTRAP, ...(MIGRATIONS[0] ?? []), 'update plantstore.schema_version set version = 1']
       await runScript(database.url, [...first, OLD_ROWS, ...later.slice(0, done)].join(';'))
 
-      const store = await open(database.url, { mustExist: true })
+      const raised: number[][] = []
+      const options = { mustExist: true, onRaised: (...versions: number[]) => raised.push(versions) }
+      const stores = await Promise.all(Array.from({ length: STARTS }, () => open(database.url, options)))
+      const [store = await open(database.url)] = stores
 
+      expect(raised).toEqual([[1, SCHEMA_VERSION]])
       expect(await versionsIn(database.url)).toEqual([[BigInt(SCHEMA_VERSION)]])
       expect(await store.listUsers()).toMatchObject([{ name: 'me', plants: 1, blockedAtMs: undefined }])
       expect(await store.listTokens()).toMatchObject([{ id: 1, replacedBy: undefined, userBlockedAtMs: undefined }])
       expect(await store.setUserBlock('me', 8)).toBe(true)
-      await store.close()
+      await Promise.all(stores.map((each) => each.close()))
       await runScript(database.url, 'drop schema plantstore cascade')
     }
   })
@@ -96,7 +100,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
     const onEvent = (event: StoreEvent) => events.push(event)
     // The next migration builds an index of this table. Meanwhile the database can store plants.
     const lock = await lockTables(database.url, 'plantstore.tokens', 'row exclusive')
-    const store = await open(database.url, { isServer: true, onEvent })
+    const store = await open(database.url, { isServer: true, onEvent, onRaised() {} })
     const uses = [
       () => store.checkReady(),
       () => store.listUsers(),
@@ -127,7 +131,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
        create view plantstore.schema_version as select version from plantstore.kept group by version`,
     )
 
-    const refused = await rejectionOf(open(database.url))
+    const refused = await rejectionOf(open(database.url, { onRaised() {} }))
 
     expect(refused).toMatchObject(
       unusable(/cannot be used: FOR UPDATE is not allowed .* lacks what this needs, nothing was stored: see docs/),

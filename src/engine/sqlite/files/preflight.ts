@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { sleepSync } from 'bun'
 import { codeOf, orUndefined } from '../../../error.ts'
-import { describeTooNew, type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
+import { type FileRole, fileDamaged, requireVersion, storeUnusable } from '../../errors.ts'
 import { openImmutable, openReader } from '../driver.ts'
 import { cannotOpen, toOpenError } from '../errors.ts'
 import type { Format } from '../format.ts'
@@ -164,7 +164,7 @@ function inspectSchema(role: FileRole, path: string, format: Format, open: (path
     const tables = db.prepare('select name from sqlite_schema').values().length
     const version = pragmaNumber(db, 'user_version')
     if (pragmaNumber(db, 'application_id') !== format.applicationId && tables > 0) throw databaseForeign(path)
-    if (version > known) throw storeUnusable(describeTooNew(path, version, known))
+    requireVersion(path, version, known, true)
     if (db.prepare('pragma encoding').values()[0]?.[0] !== 'UTF-8')
       throw storeUnusable(`${path} is in UTF-16, which has no backup`, undefined, 'dump')
     return refuseChangedSchema(role, path, db, version, format)

@@ -50,7 +50,7 @@ type Locked = { readonly stamp: bigint }
  */
 export const readPostgres = <T>(options: ConnectionOptions, isSnapshot: boolean, use: (source: Source) => Promise<T>) =>
   withClient(options, async (client) => {
-    await opened(options, migrate(client, options.address, true))
+    await opened(options, migrate(client, options.address, { mustExist: true }))
     return client.transaction(async (query) => {
       // This must be the first statement. The transaction sees no later change.
       await query('set transaction isolation level repeatable read, read only')
@@ -71,14 +71,14 @@ export const readPostgres = <T>(options: ConnectionOptions, isSnapshot: boolean,
 /** `CopyTools.fill` for PostgreSQL: one transaction, after the migrations. */
 export const fillPostgres = <T>(
   options: ConnectionOptions,
-  { durability = 'full' }: CopyOptions,
+  { durability = 'full', onRaised }: CopyOptions,
   fill: (target: Target) => Promise<T>,
 ): Promise<T> =>
   withClient(options, async (client) => {
     const { address } = options
     const database = describeAddress(address)
     await opened(options, inspect(client, address, durability))
-    await opened(options, migrate(client, address, false))
+    await opened(options, migrate(client, address, { onRaised }))
     const stamps = { before: 0n, after: randomStamp() }
     const commit = Promise.withResolvers<never>()
     let filled: { readonly result: T } | undefined

@@ -1,18 +1,18 @@
 // Tested in test/store/copy.test.ts.
 import type { Database, Statement } from 'bun:sqlite'
 import { type OwnedPlant, PLANT_FIELDS, type PlantRow, toPlant } from '../../../domain/plant.ts'
-import { openReader, rowsOf } from '../../../engine/sqlite/driver.ts'
+import { rowsOf } from '../../../engine/sqlite/driver.ts'
 import { toEngineError } from '../../../engine/sqlite/errors.ts'
-import type { FileTools } from '../../database.ts'
+import type { FileTools, OpenOptions } from '../../database.ts'
 import { COLUMNS, KEYS } from '../../tables.ts'
 import { BATCH, type Contents, type Row } from '../../tools/contents.ts'
 import { PLANT_FORMAT } from '../format.ts'
 import { requireUser } from '../lookups.ts'
 import { openSqliteStore } from '../store.ts'
 
-/** Updates the schema of a database. Refuses every database that a server would refuse. */
-export async function updateSchema(path: string): Promise<void> {
-  const store = await openSqliteStore(path, () => {}, { mustExist: true })
+/** Refuses every database that a server would refuse, and an older schema, or raises that with `onRaised`. */
+export async function requireSchema(path: string, onRaised?: OpenOptions['onRaised']): Promise<void> {
+  const store = await openSqliteStore(path, () => {}, { mustExist: true, onRaised })
   await store.close()
 }
 
@@ -43,10 +43,8 @@ const FIELDS = PLANT_FIELDS.map((field) => `plants.${field}`).join(', ')
 
 /** See `FileTools.exportPlants`. */
 export const exportPlants =
-  (path: string): FileTools['exportPlants'] =>
+  (reader: Database): FileTools['exportPlants'] =>
   async (userName, use) => {
-    await updateSchema(path)
-    using reader = openReader(path)
     reader.run('begin')
     const condition = userName === undefined ? '' : `where users.id = ${requireUser(reader, userName)}`
     const countPlants = `select count(*) from plants join users on users.id = plants.user_id ${condition}`

@@ -10,11 +10,11 @@ import { findProblems, migrate } from '../../../engine/sqlite/migrate.ts'
 import { COLUMNS } from '../../tables.ts'
 import type { Source, Target } from '../../tools/contents.ts'
 import { PLANT_FORMAT } from '../format.ts'
-import { contentsOf, updateSchema } from './contents.ts'
+import { contentsOf, requireSchema } from './contents.ts'
 
 /** `CopyTools.read` for SQLite. Without a snapshot no other process can open the database meanwhile. */
 export async function readSqlite<T>(path: string, isSnapshot: boolean, use: (source: Source) => Promise<T>) {
-  await updateSchema(path)
+  await requireSchema(path)
   try {
     using db = isSnapshot ? openReader(path) : lockAlone(path, 'end it, or use --snapshot')
     const problems = findAndMark(db, path, PLANT_FORMAT)

@@ -1,20 +1,24 @@
 // Tested in test/cli/transcripts/status-check.txt.
+import type { Database } from 'bun:sqlite'
 import { accessSync, constants, createReadStream, fstatSync, openSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { openImmutable, openReader, openWriteConnection } from '../../../engine/sqlite/driver.ts'
 import { isOutOfSpace, isUnshared, toEngineError, toOpenError } from '../../../engine/sqlite/errors.ts'
-import { markedIfDamaged } from '../../../engine/sqlite/files/damage-mark.ts'
+import { findAndMark, markedIfDamaged } from '../../../engine/sqlite/files/damage-mark.ts'
 import { realPath, sizeOf } from '../../../engine/sqlite/files/file-system.ts'
 import { isOpenElsewhere, removeUnshared } from '../../../engine/sqlite/files/lock.ts'
 import {
   databaseEmpty,
   databaseMissing,
+  type InspectOptions,
   inspect,
   inspectBackup,
+  refuseLeftFiles,
   requireResting,
 } from '../../../engine/sqlite/files/preflight.ts'
 import { pragmaNumber } from '../../../engine/sqlite/migrate.ts'
+import { warnOfObjects } from '../../../engine/sqlite/open.ts'
 import { backupIn, keepBackups } from '../../../engine/sqlite/tools/backups.ts'
 import { cloneDatabase, withClone } from '../../../engine/sqlite/tools/clone-database.ts'
 import { AppError } from '../../../error.ts'
@@ -29,9 +33,7 @@ export const fileTools = (path: string): FileTools => {
     work().catch((error) => {
       // The connection is closed, so the file that could not grow may be gone.
       if (isOutOfSpace(error)) throw new AppError('store_full', { cause: error })
-      if (!isUnshared(error)) throw markedIfDamaged(toEngineError(error, path), path)
-      removeUnshared(path)
-      throw toOpenError(error, path)
+      throw markedIfDamaged(toEngineError(error, path), path)
     })
   return {
     backup: (file, options) => translated(async () => cloneDatabase(sourceOf(path), realPath(file), options)),
@@ -71,28 +73,47 @@ export const fileTools = (path: string): FileTools => {
         return { ...(await cloneDatabase(source, path, options)), bytes: statSync(file).size }
       }),
 
+    check: (options) =>
+      translated(() => read(path, options, async (reader) => findAndMark(reader, path, PLANT_FORMAT))),
     status: (onOtherName) => translated(() => status(path, onOtherName)),
-    exportPlants: (...options) => translated(() => exportPlants(path)(...options)),
+    exportPlants: (...options) => translated(() => read(path, {}, (reader) => exportPlants(reader)(...options))),
     importPlants: (...options) => translated(() => importPlants(path)(...options)),
   }
 }
 
-function sourceOf(path: string, options: Pick<OpenOptions, 'onOtherName'> = {}) {
-  const { exists, foreign, state } = inspect(path, PLANT_FORMAT, { ...options, isReader: true })
-  if (!exists) throw databaseMissing(path)
+function sourceOf(path: string, options: InspectOptions = { isReader: true }) {
+  const { exists, foreign, state } = inspect(path, PLANT_FORMAT, options)
+  refuseLeftFiles(path)
+  if (sizeOf(path) === 0) throw exists ? databaseEmpty(path) : databaseMissing(path)
   return { format: PLANT_FORMAT, role: 'database', path, dropped: foreign, state } as const
+}
+
+function openToRead(path: string): Database {
+  try {
+    // A connection that may only read would leave side files when it is closed.
+    return openReader(path, { recovers: true })
+  } catch (error) {
+    if (isUnshared(error)) removeUnshared(path)
+    throw toOpenError(error, path)
+  }
+}
+
+/** Passes a connection that reads to `use`. The schema may be older. */
+async function read<Result>(path: string, options: OpenOptions, use: (reader: Database) => Promise<Result>) {
+  warnOfObjects(sourceOf(path, options).dropped, options.onEvent)
+  using reader = openToRead(path)
+  if (pragmaNumber(reader, 'user_version') === 0) throw databaseEmpty(path)
+  return await use(reader)
 }
 
 /** See `FileTools.status`. */
 async function status(path: string, onOtherName: (problem: string) => void): Promise<FileStatus> {
-  const { state } = sourceOf(path, { onOtherName })
+  const { state } = sourceOf(path, { onOtherName, isReader: true })
   // Before a connection is opened, because the last connection that closes brings the WAL into the database.
   const walBytes = sizeOf(`${path}-wal`)
   const bytes = sizeOf(path)
-  if (bytes === 0) throw databaseEmpty(path)
   const isInUse = isOpenElsewhere(path)
-  // A connection that may only read would leave side files when it is closed.
-  using reader = state === undefined ? openReader(path, { recovers: true }) : openImmutable(path)
+  using reader = state === undefined ? openToRead(path) : openImmutable(path)
   if (pragmaNumber(reader, 'application_id') !== PLANT_FORMAT.applicationId) throw databaseEmpty(path)
   reader.run('begin')
   const counts = PLANT_FORMAT.countRows(reader, 'main')

@@ -10,7 +10,7 @@ import { movedAway, watchFiles } from '../../../engine/sqlite/files/moved-files.
 import { AppError } from '../../../error.ts'
 import type { ExistingLine, FileTools, PlantImport } from '../../database.ts'
 import { FIELD_COLUMNS, PLANT_COLUMNS } from '../../tables.ts'
-import { updateSchema } from './contents.ts'
+import { requireSchema } from './contents.ts'
 
 /**
  * A transaction ends with the plant that brings it to this time. A create of a server waits at most 100 ms for an import: for a
@@ -36,8 +36,8 @@ const BEFORE_ALL: Key = ['', 0n]
 /** See `FileTools.importPlants`. */
 export const importPlants =
   (path: string): FileTools['importPlants'] =>
-  async (rule, clocks, use) => {
-    await updateSchema(path)
+  async (rule, { onRaised, ...clocks }, use) => {
+    await requireSchema(path, onRaised)
     const { opened, areMoved } = watchFiles(path, () => openConnection(path))
     using db = opened
     const { add, findExisting } = stagingTable(db, path, rule)
