@@ -40,17 +40,18 @@ export function requireSafeSqlite(version: string): void {
   }
 }
 
-/** Reads a whole database. Returns its problems, a line each: at most so many of SQLite. */
+/** Reads a whole database. Returns its problems, a line each: those that a pragma finds, in SQLite's words, and broken rows. */
 export function findProblems(
   db: Database,
   { findBrokenRows }: Pick<Format, 'findBrokenRows'>,
-  problemsMax = 100,
+  pragma = 'main.integrity_check(100)',
 ): readonly string[] {
   const problems: string[] = []
   try {
     // Row by row, because it may fail after some of them. SQLite reports several problems of one b-tree in one text.
-    for (const row of db.prepare<Record<string, string>, []>(`pragma main.integrity_check(${problemsMax})`).iterate())
-      for (const line of Object.values(row).join('\n').split('\n')) if (line !== 'ok') problems.push(line)
+    for (const row of db.prepare<Record<string, string>, []>(`pragma ${pragma}`).iterate())
+      for (const line of Object.values(row).join('\n').split('\n'))
+        if (!/^(?:ok$|\*\*\* in database )/.test(line)) problems.push(line)
     problems.push(...findBrokenRows(db))
   } catch (error) {
     // SQLite cannot read on after some kinds of damage. That is a problem to report, too.

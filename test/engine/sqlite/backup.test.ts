@@ -22,4 +22,19 @@ describe.each(['backup', 'restore'] as const)('%s', (tool) => {
     expect(readFileSync(target, 'utf8')).toBe('precious')
     expect(readdirSync(folder.folder).sort()).toEqual(['plantstore.db', 'target.db'])
   })
+
+  test('is stopped before it copies a plant by a signal that comes while it checks the source', async () => {
+    using folder = makeDatabaseFolder()
+    await makeDatabase(folder.path)
+    const target = join(folder.folder, 'target.db')
+    const [database, file] = tool === 'backup' ? [folder.path, target] : [target, folder.path]
+    const tools = await databaseOf(database).fileTools()
+    const stopping = new AbortController()
+    // The check blocks this thread, so the signal is handled after it.
+    setImmediate(() => stopping.abort(new Error('stopped')))
+    const options = { signal: stopping.signal, onProgress: () => expect.unreachable() }
+
+    expect(await rejectionOf(tools[tool](file, options))).toEqual(new Error('stopped'))
+    expect(readdirSync(folder.folder)).toEqual(['plantstore.db'])
+  })
 })

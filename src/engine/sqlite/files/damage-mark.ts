@@ -2,8 +2,8 @@
 import type { Database } from 'bun:sqlite'
 import { rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { kindOf, orUndefined } from '../../../error.ts'
-import { fileDamaged, storeUnusable } from '../../errors.ts'
+import { type AppError, kindOf, orUndefined } from '../../../error.ts'
+import { type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
 import type { EngineEvent } from '../../observer.ts'
 import { openReader } from '../driver.ts'
 import { isDamage } from '../errors.ts'
@@ -38,6 +38,12 @@ export function markedIfDamaged(error: unknown, path: string): unknown {
   return error
 }
 
+/** The error of a file in which damage was found. Marks the file if it is a database. */
+export function damageFound(role: FileRole, path: string, damage: string): AppError {
+  if (role === 'database') markDamaged(path)
+  return fileDamaged(role, path, `is damaged: ${damage}`)
+}
+
 /** As `findProblems`. Marks a database that is damaged, and removes the mark of one that is not. */
 export function findAndMark(db: Database, path: string, format: Format): readonly string[] {
   const problems = findProblems(db, format)
@@ -63,5 +69,6 @@ export function refuseMarked(path: string, onEvent: (event: EngineEvent) => void
   onEvent({ level: 'warn', message: 'the check found no damage', sizes: {} })
 }
 
-/** Reads a whole database until it finds damage. `quick_check` would miss an index that names other rows than its table has. */
-const findDamage = (db: Database): string => findProblems(db, { findBrokenRows: () => [] }, 1).join('; ')
+/** The first damage that a pragma finds. `quick_check` would miss an index that names other rows than its table has. */
+export const findDamage = (db: Database, pragma = 'main.integrity_check(1)'): string =>
+  findProblems(db, { findBrokenRows: () => [] }, pragma)[0] ?? ''

@@ -6,14 +6,14 @@ import { AppError, codeOf } from '../../../error.ts'
 import { type FileRole, fileDamaged } from '../../errors.ts'
 import { openLocked, rowsOf } from '../driver.ts'
 import { isDamage, isLocked, isOutOfSpace, isUnshared, toOpenError } from '../errors.ts'
-import { markDamaged } from '../files/damage-mark.ts'
+import { damageFound, findDamage } from '../files/damage-mark.ts'
 import { fileIdentity } from '../files/file-system.ts'
 import { lockAlone, removeSideFiles, removeUnshared } from '../files/lock.ts'
 import { createDatabase, ENTER_WAL_MODE, type NewDatabase } from '../files/new-database.ts'
 import { databaseEmpty, inspect, refuseSideFiles, requireResting } from '../files/preflight.ts'
 import { BACKUP_OF, type Definition, describeObjects, refuseChangedSchema } from '../files/schema.ts'
 import type { Counts, Format } from '../format.ts'
-import { findProblems, pragmaNumber } from '../migrate.ts'
+import { pragmaNumber } from '../migrate.ts'
 
 /** Cloning so many rows takes a few milliseconds. After each batch, signals are handled. */
 const BATCH_ROWS = 20_000
@@ -87,19 +87,25 @@ export async function withClone<C extends Counts, T>(
   use: (clone: NewDatabase & { readonly cloned: Cloned<C> }) => T,
 ): Promise<T> {
   const isAtRest = source.state !== undefined
+  let isWhole = false
   try {
     using clone = createDatabase(target)
     // Nobody can replace a database that is held while the clone opens it at its path.
     using _held = isAtRest ? undefined : openLocked(source.path, { readwrite: true, create: false }, hold)
     const access = isAtRest ? 'immutable=1' : 'mode=rw'
     clone.db.run('attach ?1 as source', [`${Bun.pathToFileURL(source.path).href}?${access}`])
+    clone.db.run('begin')
+    // A page may have lost rows, which no comparison with the clone would show.
+    const damage = findDamage(clone.db, 'source.integrity_check(1)')
+    if (damage !== '') throw damageFound(source.role, source.path, damage)
+    isWhole = true
     const counts = await cloneRows(clone.db, source, options)
     clone.db.run('detach source')
-    verify(clone.db, source, counts)
+    verify(clone.db, source, target, counts)
     requireResting(source.path, source.state)
     return use({ ...clone, cloned: { ...counts, dropped: describeObjects(source.dropped) } })
   } catch (error) {
-    throw toCloneError(error, source, target)
+    throw toCloneError(error, source, target, isWhole)
   }
 }
 
@@ -109,13 +115,14 @@ function hold(db: Database): void {
   rowsOf(db, 'pragma schema_version')
 }
 
-/** Clones the schema and all rows of the attached database `source` in one transaction. Returns the counts of the source. */
+/** Clones the schema and all rows of the attached database `source`, and commits. Returns the counts of the source. */
 async function cloneRows<C extends Counts>(
   clone: Database,
   { role, path, dropped, format }: Source<C>,
   options: CloneOptions,
 ): Promise<C> {
-  clone.run('begin')
+  // A signal may have come during the check.
+  await nextTurn()
   if (pragmaNumber(clone, 'application_id', 'source') !== format.applicationId) throw databaseEmpty(path)
   clone.run(`pragma main.application_id = ${format.applicationId}`)
   clone.run(`pragma main.user_version = ${pragmaNumber(clone, 'user_version', 'source')}`)
@@ -172,27 +179,30 @@ async function cloneLargest(
 /** Any name as an identifier in SQL. */
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
-/** Throws if the file is damaged or lacks a row, or if another program has changed the schema since it was inspected. */
-function verify(clone: Database, source: Source, expected: Counts): void {
-  const { format } = source
+/** Throws if the clone is damaged or lacks rows, if a row breaks a rule, or if another program has changed the schema since. */
+function verify(clone: Database, { role, path, format }: Source, target: string, expected: Counts): void {
   // Read the file itself, and not the cache.
   clone.run('pragma shrink_memory')
-  const problems = findProblems(clone, format)
-  if (problems.length > 0) throw fileDamaged(source.role, source.path, `is damaged: ${problems.join('; ')}`)
-  refuseChangedSchema(source.role, source.path, clone, pragmaNumber(clone, 'user_version'), format)
+  const damage = findDamage(clone)
+  if (damage !== '') throw cannotBeMade(target, damage)
+  const problems = format.findBrokenRows(clone)
+  if (problems.length > 0) throw fileDamaged(role, path, `is damaged: ${problems.join('; ')}`)
+  refuseChangedSchema(role, path, clone, pragmaNumber(clone, 'user_version'), format)
   const counts = format.countRows(clone, 'main')
   if (Bun.deepEquals(counts, expected)) return
-  throw new Error(`of ${JSON.stringify(expected)} rows the clone has ${JSON.stringify(counts)}`)
+  throw cannotBeMade(target, `of ${JSON.stringify(expected)} rows it has ${JSON.stringify(counts)}`)
 }
 
-function toCloneError(error: unknown, source: Source, target: string): unknown {
+const cannotBeMade = (target: string, reason: string, cause?: unknown) =>
+  new AppError('file_unusable', { message: `${target} cannot be made: ${reason}.`, cause })
+
+/** Once the source `isWhole`, damage is that of the clone. */
+function toCloneError(error: unknown, { role, path }: Source, target: string, isWhole: boolean): unknown {
+  if (isUnshared(error)) removeUnshared(path)
+  if (error instanceof Error && isDamage(error) && !isWhole) return damageFound(role, path, error.message)
   // The file of the clone is open already, and nobody else knows it.
-  const isOfSource = isDamage(error) || isLocked(error) || isUnshared(error) || codeOf(error) === 'SQLITE_CANTOPEN'
-  if (isUnshared(error)) removeUnshared(source.path)
-  if (isDamage(error) && source.role === 'database') markDamaged(source.path)
-  if (isOfSource) return toOpenError(error, source.path, source.role)
+  if (isLocked(error) || isUnshared(error) || codeOf(error) === 'SQLITE_CANTOPEN') return toOpenError(error, path, role)
   // Neither an `AppError` nor the reason of a signal has a code.
   if (!(error instanceof Error && codeOf(error) !== '')) return error
-  const reason = isOutOfSpace(error) ? 'there is no space: make room' : error.message
-  return new AppError('file_unusable', { message: `${target} cannot be made: ${reason}.`, cause: error })
+  return cannotBeMade(target, isOutOfSpace(error) ? 'there is no space: make room' : error.message, error)
 }

@@ -1,8 +1,10 @@
 // Tested in test/store/copy.test.ts.
 import type { Database, Statement } from 'bun:sqlite'
 import { type OwnedPlant, PLANT_FIELDS, type PlantRow, toPlant } from '../../../domain/plant.ts'
+import { fileDamaged } from '../../../engine/errors.ts'
 import { rowsOf } from '../../../engine/sqlite/driver.ts'
 import { toEngineError } from '../../../engine/sqlite/errors.ts'
+import { damageFound, findDamage } from '../../../engine/sqlite/files/damage-mark.ts'
 import type { FileTools, OpenOptions } from '../../database.ts'
 import { COLUMNS, KEYS } from '../../tables.ts'
 import { BATCH, type Contents, type Row } from '../../tools/contents.ts'
@@ -38,25 +40,30 @@ export function contentsOf(db: Database, path: string): Contents {
   }
 }
 
-/** The table `users` has a column `name`, too. */
-const FIELDS = PLANT_FIELDS.map((field) => `plants.${field}`).join(', ')
+/** A damaged page may have values of other types, which would not become JSON. The table `users` has a column `name`, too. */
+const FIELDS = PLANT_FIELDS.map((field) => `cast(plants.${field} as text) as ${field}`).join(', ')
 
 /** See `FileTools.exportPlants`. */
 export const exportPlants =
-  (reader: Database): FileTools['exportPlants'] =>
+  (reader: Database, path: string): FileTools['exportPlants'] =>
   async (userName, use) => {
     reader.run('begin')
-    const condition = userName === undefined ? '' : `where users.id = ${requireUser(reader, userName)}`
-    const countPlants = `select count(*) from plants join users on users.id = plants.user_id ${condition}`
-    const [[plants] = []] = rowsOf(reader, countPlants)
+    const condition = userName === undefined ? '' : `where plants.user_id = ${requireUser(reader, userName)}`
+    const plants = Number(rowsOf(reader, `select count(*) from plants ${condition}`)[0]?.[0])
+    let read = 0
     const select = reader.prepare<Omit<OwnedPlant, 'plant'> & PlantRow, []>(
-      `select users.name as user, plants.id, ${FIELDS} from users cross join plants on plants.user_id = users.id
+      `select cast(users.name as text) as user, plants.id, ${FIELDS} from users cross join plants on plants.user_id = users.id
        ${condition} order by users.name, plants.id`,
     )
-    const batches = readBatches(select).map((rows) =>
-      rows.map((row) => ({ user: row.user, id: row.id, plant: toPlant(row) })),
-    )
-    await use(batches, Number(plants))
+    const batches = readBatches(select).map((rows) => {
+      read += rows.length
+      return rows.map((row) => ({ user: row.user, id: row.id, plant: toPlant(row) }))
+    })
+    await use(batches, plants)
+    // A page may have lost rows, which nobody counts.
+    const damage = findDamage(reader)
+    if (damage !== '') throw damageFound('database', path, `${damage}, so plants may be missing`)
+    if (read < plants) throw fileDamaged('database', path, `has ${plants - read} plants that belong to no user`)
   }
 
 /** Reads the rows of a statement in batches. */

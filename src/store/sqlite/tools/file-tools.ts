@@ -76,7 +76,7 @@ export const fileTools = (path: string): FileTools => {
     check: (options) =>
       translated(() => read(path, options, async (reader) => findAndMark(reader, path, PLANT_FORMAT))),
     status: (onOtherName) => translated(() => status(path, onOtherName)),
-    exportPlants: (...options) => translated(() => read(path, {}, (reader) => exportPlants(reader)(...options))),
+    exportPlants: (...options) => translated(() => read(path, {}, (reader) => exportPlants(reader, path)(...options))),
     importPlants: (...options) => translated(() => importPlants(path)(...options)),
   }
 }
