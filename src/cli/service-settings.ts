@@ -1,5 +1,5 @@
 // Tested in test/cli/transcripts/installed.txt.
-import { closeSync, fstatSync, openSync, readFileSync, realpathSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { CommandUnknownOpts, Option } from '@commander-js/extra-typings'
 import { OPTIONS } from '../config.ts'
@@ -54,9 +54,11 @@ const isGiven = (command: CommandUnknownOpts, option: Option): boolean =>
 function readSettings(remedy: string): ReturnType<typeof parseEnvironmentFile> {
   let file: number | undefined
   try {
-    file = openSync(SETTINGS_FILE, 'r')
-    const { uid, mode } = fstatSync(file)
-    if (uid !== 0 || (mode & 0o022) !== 0)
+    // A pipe without a writer would keep the command waiting.
+    file = openSync(SETTINGS_FILE, constants.O_RDONLY | constants.O_NONBLOCK)
+    const found = fstatSync(file)
+    if (!found.isFile()) throw misused(`${SETTINGS_FILE} is not a regular file: replace it by one.`)
+    if (found.uid !== 0 || (found.mode & 0o022) !== 0)
       throw misused(`Others than root may change ${SETTINGS_FILE}: check it, then give it to root, with mode 640.`)
     return parseEnvironmentFile(readFileSync(file, 'utf8'), SETTINGS_FILE)
   } catch (error) {

@@ -12,7 +12,8 @@ export function toEngineError(error: unknown, path: string, { duringCommit = fal
   const code = codeOf(error)
   if (isLocked(error)) return new AppError('store_busy', { cause: error })
   const isReadOnly = code.startsWith('SQLITE_READONLY') && code !== 'SQLITE_READONLY_DBMOVED'
-  if (isReadOnly || (isOutOfSpace(error) && (!isRefusedWrite(error) || refusesFilesBeside(path)))) {
+  const isOfSystem = isRefusedWrite(error) || code === 'SQLITE_CANTOPEN'
+  if (isReadOnly || (isOfSystem ? refusesFilesBeside(path) : isOutOfSpace(error))) {
     return new AppError('store_full', { cause: error })
   }
   if (isDamage(error) || /^SQLITE_(?:IOERR|CANTOPEN|PROTOCOL|READONLY_DBMOVED)/.test(code)) {
@@ -24,12 +25,13 @@ export function toEngineError(error: unknown, path: string, { duringCommit = fal
 /** Translates an error that keeps a database or a backup from being opened or read, or a database from being made. */
 export function toOpenError(error: unknown, path: string, role: FileRole = 'database'): AppError {
   if (error instanceof AppError) return error
-  if (isOutOfSpace(error) || /^(?:ENOSPC|EDQUOT)$/.test(codeOf(error)))
+  const isUnopened = codeOf(error) === 'SQLITE_CANTOPEN'
+  if (isOutOfSpace(error) || (isUnopened && role === 'database' && refusesFilesBeside(path)))
     return storeUnusable(`There is no space for the database ${path}: make room.`, error)
   if (isUnshared(error)) return storeUnusable(`The disk of ${path} shares no memory: keep it on a local disk.`, error)
   if (isLocked(error)) return storeUnusable(`The database ${path} is locked by another process: end it.`, error)
   if (isDamage(error)) return fileDamaged(role, path, `is damaged: ${String(error)}`, error)
-  if (codeOf(error) === 'SQLITE_CANTOPEN') return cannotOpen(path, role, error)
+  if (isUnopened) return cannotOpen(path, role, error)
   return storeUnusable(`The file ${path} cannot be used: ${String(error)}.`, error)
 }
 
@@ -43,8 +45,8 @@ export function cannotOpen(path: string, role: FileRole, cause: unknown): AppErr
 const PROBE = new Uint8Array(4096)
 
 /**
- * SQLite has one code for a broken disk, a file system that turned read-only, a quota that is used up, and a file that may not
- * grow. A new file as long as both others shows which it is. Nothing was synced in these cases, so no outcome is unknown.
+ * SQLite has one code for all writes that the system refuses, as on a broken disk, a read-only one or a full quota, and one for
+ * all files that do not open. A new file as long as both others shows why. Nothing was synced, so no outcome is unknown.
  */
 function refusesFilesBeside(path: string): boolean {
   const probe = `${path}-probe-${crypto.randomUUID()}`
@@ -65,7 +67,7 @@ export const isLocked = (error: unknown): boolean => /^SQLITE_(?:BUSY|LOCKED)/.t
 
 /** The disk has no space left for the database, its WAL or its WAL-index, unless `isRefusedWrite` has another reason. */
 export const isOutOfSpace = (error: unknown): boolean =>
-  codeOf(error) === 'SQLITE_FULL' || isWalIndexRefused(error) || isRefusedWrite(error)
+  /^(?:SQLITE_FULL|ENOSPC|EDQUOT)$/.test(codeOf(error)) || isWalIndexRefused(error) || isRefusedWrite(error)
 
 /** SQLite could not extend the WAL-index. */
 export const isWalIndexRefused = (error: unknown): boolean => codeOf(error) === 'SQLITE_IOERR_SHMSIZE'

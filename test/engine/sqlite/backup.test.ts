@@ -34,7 +34,7 @@ describe.each(['backup', 'restore'] as const)('%s', (tool) => {
     setImmediate(() => stopping.abort(new Error('stopped')))
     const options = { signal: stopping.signal, onProgress: () => expect.unreachable() }
 
-    expect(await rejectionOf(tools[tool](file, options))).toEqual(new Error('stopped'))
+    expect(await rejectionOf(tools[tool](file, options))).toMatchObject({ message: 'stopped' })
     expect(readdirSync(folder.folder)).toEqual(['plantstore.db'])
   })
 })

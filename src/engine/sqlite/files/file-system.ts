@@ -79,10 +79,11 @@ export const createFile = (path: string, replaced?: string): void =>
     const { uid, gid } = old ?? fs.statSync(dirname(path))
     try {
       fs.fchownSync(file, own === ROOT_ID ? uid : own, gid)
+      if (old !== undefined) fs.fchmodSync(file, old.mode & PERMISSIONS)
     } catch (error) {
       // Some file systems have no owners, and who is not root, or is root in some containers, may not change them.
-      if (!CHOWN_REFUSALS.includes(codeOf(error))) throw error
-      return
+      if (CHOWN_REFUSALS.includes(codeOf(error))) return
+      fs.rmSync(path, { force: true })
+      throw error
     }
-    if (old !== undefined) fs.fchmodSync(file, old.mode & PERMISSIONS)
   })

@@ -54,7 +54,7 @@ export async function cloneDatabase<C extends Counts>(source: Source<C>, target:
   return await withClone(source, target, options, ({ db, cloned, publish }) => {
     if (source.role === 'backup') db.run(ENTER_WAL_MODE)
     if (replaced !== undefined) removeSideFiles(replaced)
-    if (!publish(replaced !== undefined)) throw targetExists(target)
+    if (!publish(replaced !== undefined)) throw targetExists(target, options)
     return { ...cloned, path: target, bytes: statSync(target).size }
   })
 }
@@ -63,14 +63,15 @@ export async function cloneDatabase<C extends Counts>(source: Source<C>, target:
 function lockTarget({ role, format }: Source, target: string, { force = false }: CloneOptions): Database | undefined {
   if (!force && existsSync(target) && statSync(target).isFile()) throw targetExists(target)
   // An older backup may have several names. The others keep it.
-  if (inspect(target, format, role === 'database' ? { onOtherName() {} } : {}).exists) return lockAlone(target)
+  if (inspect(target, format, role === 'database' ? { onOtherName() {} } : {}).exists)
+    return lockAlone(target, role === 'database' ? 'wait until it ends' : undefined)
   refuseSideFiles(target)
   return undefined
 }
 
-const targetExists = (target: string) =>
+const targetExists = (target: string, { force = false }: CloneOptions = {}) =>
   new AppError('file_unusable', {
-    message: `${target} is there already: name another file, or replace it by --force.`,
+    message: `${target} ${force ? 'was made by another process meanwhile: run the same command again' : 'is there already: name another file, or replace it by --force'}.`,
   })
 
 /**

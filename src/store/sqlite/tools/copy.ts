@@ -1,7 +1,7 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import { fileDamaged, storeUnusable } from '../../../engine/errors.ts'
 import { insertInto, openReader } from '../../../engine/sqlite/driver.ts'
-import { isOfSqlite, toEngineError, toOpenError } from '../../../engine/sqlite/errors.ts'
+import { isOfSqlite, isOutOfSpace, toEngineError, toOpenError } from '../../../engine/sqlite/errors.ts'
 import { findAndMark, markedIfDamaged } from '../../../engine/sqlite/files/damage-mark.ts'
 import { lockAlone } from '../../../engine/sqlite/files/lock.ts'
 import { createDatabase, ENTER_WAL_MODE } from '../../../engine/sqlite/files/new-database.ts'
@@ -37,7 +37,7 @@ export async function fillSqlite<T>(path: string, fill: (target: Target) => Prom
     return result
   } catch (error) {
     // The other store may have failed, or a signal has come.
-    throw isOfSqlite(error) ? toOpenError(error, path) : error
+    throw isOfSqlite(error) || isOutOfSpace(error) ? toOpenError(error, path) : error
   }
 }
 
