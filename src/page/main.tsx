@@ -117,7 +117,7 @@ function confess(): void {
   if (document.querySelector('.mistake')) return
   const place = document.body.appendChild(document.createElement('div'))
   place.className = 'notices mistake'
-  const words = 'This page has made a mistake, so it may show what is no longer true. What you have typed is kept.'
+  const words = 'This page has made a mistake, so it may show what is no longer true. It keeps what you have typed.'
   const ask = <Button text="Load the page again" onClick={() => location.reload()} />
   render(<p role="alert">{[words, ask]}</p>, place)
 }
