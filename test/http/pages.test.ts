@@ -3,6 +3,7 @@ import type { OpenAPIV3 } from 'openapi-types'
 import { openApiDocument } from '../../src/http/docs/document.ts'
 import { addressesIn, assetsIn, BASE_POLICY, policyOf } from './support/pages.ts'
 import { type Service, startService } from './support/service.ts'
+import { tooNewIn } from './support/too-new.ts'
 import { SOCKET_TRANSPORTS, SQLITE_TRANSPORTS } from './support/transports.ts'
 
 /** What Chromium, Firefox and Safari send, and other values that prefer HTML to JSON. */
@@ -176,6 +177,15 @@ describe.each(SOCKET_TRANSPORTS)('the assets of the page, $name', (transport) =>
         ...REFUSED.map(() => ({ encoding: null, vary: 'Accept-Encoding', text })),
       ])
     }
+  })
+
+  test('have styles that the oldest browsers know, but for two of Pico that change nothing there', async () => {
+    await using service = await startService(transport)
+    const [path = ''] = /assets\/page-\w+\.css/.exec((await get(service, '/')).text) ?? []
+
+    const sample = '@media (scripting:none){p:open{content:"a" / "b";color:light-dark(red,blue)}}'
+    expect(tooNewIn(sample)).toEqual(['(scripting)', ':open', 'content: with words', 'light-dark()'])
+    expect(tooNewIn((await get(service, `/${path}`)).text)).toEqual(['accent-color', 'text-size-adjust'])
   })
 
   test('are cacheable for good, and have at most 45 kB with the page, compressed, but for the reader of CSV', async () => {
