@@ -26,8 +26,8 @@ export interface Io extends Clocks {
   /** Whether stdin is a terminal. */
   readonly readsTerminal: boolean
   /**
-   * Has the listener handle one signal that asks to end, in place of any earlier listener. The process ends at once, with
-   * `exitCodeOf`, at a signal before the first listener, and at one more signal after it was called.
+   * The first signal that asks to end calls the latest listener. A second one, or one before there is a listener, ends the
+   * process at once, with `exitCodeOf`.
    */
   onSignal(listener: (signal: Signal) => void): void
   /** Rejects with an error that nobody has caught. */

@@ -73,7 +73,7 @@ export interface Caller extends Pick<Token, 'userId' | 'userName' | 'expiresAtMs
   lastUsedAtMs?: Token['lastUsedAtMs']
 }
 
-/** The state of a token at a time. Only an `active` one gives access. If several apply, it is the one that lasts longest. */
+/** The state of a token at a time. Only an `active` one gives access. The order is revoked, expired, blocked. */
 export function tokenState(token: Caller, nowMs: number): 'active' | 'blocked' | 'expired' | 'revoked' {
   if (token.revokedAtMs !== undefined) return 'revoked'
   if (token.expiresAtMs !== undefined && token.expiresAtMs <= nowMs) return 'expired'

@@ -84,7 +84,7 @@ type Entry = { readonly token: Caller; readonly version: Version }
 /** Tokens are ASCII, and take a byte for each character. A subject may take two. */
 const bytesOf = ({ token: { subject = '' } }: Entry, text: string) => text.length + 2 * subject.length + ENTRY_BYTES
 
-/** No version of the tokens is below 0. What has this one is read again for each request. */
+/** An entry with this version is never valid, so each request reads it again. */
 const NEVER: Version = -1
 
 export function createTokenCache(options: AppOptions): TokenCache {

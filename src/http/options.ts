@@ -13,7 +13,7 @@ type RequestSetting =
   | ('maxBody' | 'listMax' | 'rateLimit' | 'idleTimeout' | 'tlsCert' | 'corsOrigin')
   | ('page' | 'docs' | 'publicUrl' | 'accessLog' | 'logAddresses' | 'trustedProxy')
 
-/** What the service is made of. `undefined` means that a limit is off, or that nobody asks for it. */
+/** What the service is made of. `undefined`: the feature is off. */
 export interface AppOptions extends Pick<Settings, RequestSetting>, Clocks {
   readonly store: Store
   /** Called with every token that is accepted. */

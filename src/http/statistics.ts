@@ -14,7 +14,7 @@ export class RequestStatistics {
   readonly rejected = Object.fromEntries(Object.keys(ERRORS).map((kind) => [kind, 0])) as Record<HttpErrorKind, number>
   /** The caches of tokens by their texts, and of capped lists. A miss reads from the store. */
   readonly caches = { hits: { callers: 0, lists: 0 }, misses: { callers: 0, lists: 0 } }
-  /** How often the keys of the identity provider could not be read, from 0 on, too; `undefined` without a provider. */
+  /** Failed reads of the keys. `undefined` without a provider. */
   keyFailures?: number
   /** How many requests are under way. A streamed list is, until its end. */
   inFlight = 0

@@ -37,8 +37,8 @@ export interface NamedDatabase {
 export type { CloneOptions, EngineEvent as StoreEvent, StoreShare }
 
 /**
- * A store. `opened` resolves once it needs no more descriptors. If other threads of this process can use it, each of them needs a
- * share of its own.
+ * A store. `opened` resolves once the thread that writes has opened its files. If other threads of this process can use it, each
+ * of them needs a share of its own.
  */
 export interface OpenedStore extends Store {
   readonly opened?: Promise<unknown>

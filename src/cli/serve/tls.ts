@@ -27,7 +27,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
   ERR_OSSL_PEM_NO_START_LINE: 'there is no private key in PEM',
 }
 
-/** The runtime tries an empty password, which seems right for one key in 256. Then its reason is another one. */
+/** The runtime tries an empty password, which seems to decrypt one key in 256. For that key the error is another. */
 const ENCRYPTED = /^(?:-----BEGIN |Proc-Type: 4,)ENCRYPTED/m
 
 /** Reads a certificate, followed by its chain, and its private key, in PEM. Throws `misused` if a server cannot use the files. */

@@ -23,7 +23,7 @@ const OWNER_SLOTS = 1024
  * slots, 7 % of the lists of a mixed load were read again.
  */
 const KNOWN_CHANGES = 32
-/** The lowest id of a change that may be of any row. */
+/** Stands for a change that may concern any id. */
 const ANY_ID = -(2n ** 63n)
 const HIGHEST_ID = 2n ** 63n - 1n
 const SHARED = OWNER_SLOTS

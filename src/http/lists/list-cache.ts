@@ -39,7 +39,7 @@ export function createListCache({ store, statistics, threads }: AppOptions): Lis
       if (list === undefined) return undefined
       const version = store.plantsVersion(user)
       if (list.version !== version) {
-        // Made or replaced plants behind the last one change nothing of a list that others followed before.
+        // A create or put behind the last id changes no list that has a next page.
         if (list.next === undefined || !store.isUnchangedUpTo(user, list.version, list.next)) return undefined
         // It is unknown during a commit.
         if (version !== undefined) list.version = version

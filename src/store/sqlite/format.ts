@@ -16,7 +16,7 @@ export const SCHEMA_VERSION = MIGRATIONS.length
 /** SQLite takes any bytes for a text. `findBrokenRows` defines the function. */
 const TEXT: Rule = { words: 'UTF-8 without U+0000', isBrokenBy: (column) => `not is_text(cast(${column} as blob))` }
 
-/** A table that has had rows has one row with its last identifier (https://sqlite.org/autoinc.html). A bad one counts as two. */
+/** A table that has had rows has one row with its last identifier (https://sqlite.org/autoinc.html). A wrong row counts 2. */
 const MISCOUNTS = ['users', 'tokens'].map(
   (table) => `select '${table} are miscounted' from (select coalesce(max(id), 0) as last from main.${table})
     where coalesce((select sum(iif(typeof(seq) = 'integer' and seq between last and ${LAST_ID_MAX}, 1, 2))

@@ -26,8 +26,8 @@ export type NewDatabase = ReturnType<typeof createDatabase>
 
 /**
  * Creates a database that will get the path `target`. It has the permissions of the file that it replaces. It is locked until
- * it is closed, so that other processes know that it is being made. Removes what killed processes left of the same target, be it
- * of another time.
+ * it is closed, so that other processes know that it is being made. Removes what killed processes left of the same target,
+ * backups with other times in their names included.
  */
 export function createDatabase(target: string) {
   removeLeftovers(target)
@@ -78,8 +78,7 @@ function openUnfinished(path: string): Database {
 
 /**
  * Renames a file. Returns `false` if a file has the new name, which `link` refuses and `rename` would replace. An empty one is
- * replaced with `replacesEmpty`: who does that locks it, because `rename` would also replace what another process has just put
- * there.
+ * replaced with `replacesEmpty`. The caller has locked it, so no other process can put a database there before the rename.
  */
 export function renameToNew(from: string, to: string, replacesEmpty = false): boolean {
   try {

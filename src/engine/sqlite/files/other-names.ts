@@ -50,7 +50,7 @@ export const withoutTime = (name: string): string => name.replace(/\d{4}-\d\d-\d
 /** A file of less than this age may have a live process that has not locked it yet. */
 const YOUNG_MS = 10_000
 
-/** Removes the unfinished databases of the same target, be it of another time, that killed processes of this program left. */
+/** Removes what killed processes left of the same target, backups with other times in their names included. */
 export function removeLeftovers(target: string): void {
   for (const name of readdirSync(dirname(target))) {
     const [, final = ''] = PARTIAL_NAME.exec(name) ?? []
