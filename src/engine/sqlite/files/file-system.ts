@@ -11,7 +11,8 @@ const LINKS_MAX = 40
 
 /**
  * The absolute path of a file, with links resolved, because SQLite puts its other files beside the file and not beside a
- * link. The file may be missing. A link like /dev/stdout may lead to a pipe or a deleted file, which has no path, so it keeps its name.
+ * link. The file may be missing. A link like /dev/stdout may lead to a pipe or a deleted file, which has no path, so it keeps
+ * its name.
  */
 export function realPath(path: string, links = LINKS_MAX): string {
   if (fs.existsSync(path)) {
