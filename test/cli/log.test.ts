@@ -46,6 +46,6 @@ describe.concurrent('the log of a server', () => {
     await until('the request is logged', (see) => see(server.stdout()).includes('"createPlant"'))
     await server.end()
 
-    expect(server.stdout()).toMatch(/"operation":"createPlant".*"status":400.*"remoteAddress":"127\.0\.0\.1"/)
+    expect(server.stdout()).toMatch(/"operation":"createPlant".*"status":408.*"remoteAddress":"127\.0\.0\.1"/)
   })
 })
