@@ -1,15 +1,9 @@
 // Tested in test/http/socket/page-lists.test.ts.
-/** What the page shows. It is in the fragment of the URL, which no server, proxy or log gets. */
-export interface Address {
-  /** The id of the only plant that is shown, or empty. The rest is the list behind it. */
-  readonly plant: string
-  /** The list begins behind this id. Empty for the first page. */
-  readonly after: string
-  /** The number of the page, for people. */
-  readonly page: number
-  /** The text that a plant must contain. */
-  readonly filter: string
-}
+/**
+ * What the page shows: the only plant that is shown if there is one, and the list behind it, which begins behind the id `after`,
+ * its number for people, and the text that plants must contain. It is in the fragment of the URL, which no server or log gets.
+ */
+export type Address = Readonly<{ plant: string; after: string; page: number; filter: string }>
 
 const START: Address = { plant: '', after: '', page: 1, filter: '' }
 const INTEGER = /^-?\d+$/

@@ -23,16 +23,10 @@ export const isPassing = (code: number) => PASSING_STATUSES.includes(Math.floor(
 /** Whether a write may be done or not after this, and a look tells more than the same request once more. */
 export const isUnknown = (code: number) => code === CODES.silent || Math.floor(code / 100) === 500
 
-/** An answer of the service, or what stands for another one. */
-export interface Answer {
-  /** The error code, or 0 for a success. */
-  readonly error: number
-  readonly message: string
-  /** The plants of a success. */
-  readonly plants: readonly Plant[]
-  /** What a success says of the token. */
-  readonly token?: { readonly user: string; readonly scope: 'read' | 'write'; readonly expires?: string }
-  readonly headers: Headers
+/** An answer of the service, or what stands for another one. Without an error code it has plants, or what the token may do. */
+export interface Answer
+  extends Readonly<{ error: number; message: string; plants: readonly Plant[]; headers: Headers }> {
+  readonly token?: Readonly<{ user: string; scope: 'read' | 'write'; expires?: string }>
 }
 
 /**

@@ -2,28 +2,33 @@
 import { Refusal, refusalIn } from './client.ts'
 import type { Plant } from './fields.ts'
 import { countOf, describePlant } from './messages.ts'
-import { Conflict, isSame, saidOf, write } from './plants.ts'
+import { Conflict, isSame, write } from './plants.ts'
 import { set, shownWith, state } from './state.ts'
 
 /**
  * Changes plants, and tells the text that `act` returns. Then the rows are as the server has said, and are read once. Returns the
  * refusal if `act` rejects, or if one of the plants is being changed, because a second click must not do it again.
  */
-async function change(plants: readonly Plant[], act: () => Promise<string>): Promise<Refusal | undefined> {
+async function change(plants: readonly Plant[], act: (put: typeof write) => Promise<string>) {
   const ids = new Set(plants.map(({ id }) => id))
   if (plants.some(({ id }) => state.busy.has(id))) return new Refusal(0, 'This plant is being changed at the moment.')
   set({ busy: new Set([...state.busy, ...ids]), notice: '' })
-  const outcome = await act().catch(refusalIn)
+  const said = new Map<string, Plant | undefined>()
+  const outcome = await act(async (id, ...values) => {
+    const done = await write(id, ...values)
+    said.set(id, done.stored)
+    return done
+  }).catch(refusalIn)
   const notice = typeof outcome === 'string' ? outcome : ''
   const busy = new Set([...state.busy].filter((id) => !ids.has(id)))
-  set({ busy, notice, changes: state.changes + 1, ...shownWith(saidOf(ids)) })
+  set({ busy, notice, changes: state.changes + 1, ...shownWith(said) })
   return outcome instanceof Refusal ? outcome : undefined
 }
 
 /** Stores a plant if the stored one is as it is `shown`: `undefined` if there is none. Otherwise returns a `Conflict`. */
 export async function store(shown: Plant | undefined, wanted: Plant): Promise<Refusal | undefined> {
-  const refusal = await change([wanted], async () => {
-    const { stored: now } = await write(wanted.id, shown, wanted)
+  const refusal = await change([wanted], async (put) => {
+    const { stored: now } = await put(wanted.id, shown, wanted)
     if (!isSame(now, wanted)) throw new Conflict(shown, now)
     return `${shown ? 'Changed to' : 'Added'} ${describePlant(wanted)}.`
   })
@@ -58,13 +63,13 @@ async function eachOf(plants: readonly Plant[], done: string, act: (plant: Plant
 
 /** Deletes plants until one is refused, each only while it is stored as it is shown. */
 export const remove = (plants: readonly Plant[]) =>
-  change(plants, async () => {
+  change(plants, async (put) => {
     const [deleted, gone, changed]: Plant[][] & { length: 3 } = [[], [], []]
     const problems = await eachOf(plants, 'Deleted', async (plant) => {
       // Nobody may learn what comes of it.
       set({ undo: [plant, ...without(plant)] })
       try {
-        const { stored, isDone } = await write(plant.id, plant, undefined)
+        const { stored, isDone } = await put(plant.id, plant, undefined)
         if (stored) set({ undo: without(plant) })
         if (stored) changed.push(stored)
         // A browser repeats requests by itself, so this page may have deleted what is gone.
@@ -91,11 +96,11 @@ export const undoable = () => state.undo.filter(({ id }) => !state.busy.has(id))
 /** Puts deleted plants back, but never over a plant that has the id now. The last one gets the focus. */
 export function restore(): void {
   const plants = undoable()
-  void change(plants, async () => {
+  void change(plants, async (put) => {
     const restored: Plant[] = []
     const taken: string[] = []
     const problems = await eachOf(plants, 'Restored', async (plant) => {
-      const { stored } = await write(plant.id, undefined, plant)
+      const { stored } = await put(plant.id, undefined, plant)
       if (stored && !isSame(stored, plant))
         return void taken.push(`${describePlant(plant)} is not restored: its id has ${describePlant(stored)} now.`)
       restored.push(plant)

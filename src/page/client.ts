@@ -28,25 +28,23 @@ const RETRY_AFTER_S = 5
 const SILENCE_MAX_MS = 30_000
 
 let token = ''
-/** The requests that wait to be sent again. They share one pause: it ends for all of them. */
-const waiting: ((isSentAgain: boolean) => void)[] = []
-
 /** Uses a token from now on, or none if it is empty. Nobody gets the answers to earlier requests any more. */
 export function connect(next: string): void {
   token = next
-  waiting.length = 0
   set({ pause: undefined })
 }
 
-export function endPause(how: 'retry' | 'giveUp'): void {
-  set({ pause: undefined })
-  for (const resolve of waiting.splice(0)) resolve(how === 'retry')
-}
-
-/** Waits until a request may be sent again. Resolves to `false` if the user gives it up. */
+/** Waits until requests may be sent again, in a pause that all of them share. Resolves to `false` if the user gives them up. */
 function wait(message: string, seconds: number): Promise<boolean> {
-  if (state.pause === undefined || seconds < state.pause.seconds) set({ pause: { message, seconds } })
-  return new Promise((resolve) => waiting.push(resolve))
+  const { pause } = state
+  return new Promise((resolve) => {
+    const end = (isSentAgain: boolean) => {
+      set({ pause: undefined })
+      pause?.end(isSentAgain)
+      resolve(isSentAgain)
+    }
+    set({ pause: pause && pause.seconds <= seconds ? { ...pause, end } : { message, seconds, end } })
+  })
 }
 
 /** What else a request has, and the error codes that do not reject. `noAnswer` stands for all after which it would wait. */

@@ -27,7 +27,7 @@ export function useSuggestedId(isNew: boolean) {
 
 /**
  * Finds the id after the largest one. It looks behind the list that is shown, doubles until there is nothing, and halves what is
- * between. If that does not find the largest id, or none can be larger, it takes the first free id behind those shown.
+ * between. If that does not find the largest id, or none can be larger, it takes the first free one.
  */
 export async function findId(isWanted: () => boolean): Promise<string> {
   const lastShown = BigInt(state.list?.plants.at(-1)?.id ?? 0)
@@ -45,13 +45,10 @@ export async function findId(isWanted: () => boolean): Promise<string> {
   return freeFrom(INT64_MAX + 1n)
 }
 
-/** The first free id from this one on, or of those behind the shown ones if none is so large. What was deleted may come back. */
+/** The first id from this one on, or from 1 if none is so large, that no shown plant has, and none that Undo puts back. */
 function freeFrom(from: bigint): string {
-  const idOf = (row: HTMLElement) => BigInt(row.dataset.id ?? 1)
-  const shown = [...document.querySelectorAll<HTMLElement>('tr[data-id]')].map(idOf)
-  const taken = new Set([...shown, ...state.undo.map(({ id }) => BigInt(id))])
-  const [first = 1n] = shown.filter((each) => each > 0n).sort((one, other) => (one < other ? -1 : 1))
-  let id = from > INT64_MAX ? first : from
-  while (taken.has(id)) id = id < INT64_MAX ? id + 1n : 1n
+  const taken = new Set([...(state.list?.plants ?? []), ...state.undo].map(({ id }) => id))
+  let id = from > INT64_MAX ? 1n : from
+  while (taken.has(`${id}`)) id = id < INT64_MAX ? id + 1n : 1n
   return `${id}`
 }

@@ -114,12 +114,13 @@ options.vnode = ({ type, key, props }) => {
 
 /** A mistake of this page may have stopped all that it draws, so its words stand in an element of their own. */
 function confess(): void {
-  if (document.querySelector('.mistake')) return
-  const place = document.body.appendChild(document.createElement('div'))
+  const place = document.querySelector('.mistake') ?? document.body.appendChild(document.createElement('div'))
   place.className = 'notices mistake'
-  const words = 'This page has made a mistake, so it may show what is no longer true. It keeps what you have typed.'
-  const ask = <Button text="Load the page again" onClick={() => location.reload()} />
-  render(<p role="alert">{[words, ask]}</p>, place)
+  const words = 'This page has made a mistake, so it may show what is no longer true. The text in the form is kept.'
+  render(
+    <p role="alert">{[words, <Button key="" text="Load the page again" onClick={() => location.reload()} />]}</p>,
+    place,
+  )
 }
 
 document.body.replaceChildren()

@@ -3,21 +3,17 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { formatAddress } from './address.ts'
 import { restore, undoable } from './changes.ts'
-import { endPause } from './client.ts'
 import { FIELD_NAMES, type Plant, titleOf } from './fields.ts'
 import { type State, set, state } from './state.ts'
 
-interface ButtonProps {
-  readonly text: string
-  /** How important the button is. `danger` deletes something. `plain` by default. */
-  readonly kind?: 'primary' | 'plain' | 'quiet' | 'danger'
+interface ButtonProps extends Readonly<{ text: string; kind?: 'primary' | 'plain' | 'quiet' | 'danger' }> {
   /** What a screen reader reads instead of the text, which does not change then. */
   readonly label?: string
   /** Without a function the button does nothing, and keeps the focus of the keyboard. */
   readonly onClick: (() => void) | false
 }
 
-/** A button that sends no form. */
+/** A button that sends no form. It says how important it is; `danger` deletes something. */
 export const Button = ({ text, kind = 'plain', label, onClick }: ButtonProps) => (
   <button type="button" class={kind} aria-label={label} aria-disabled={!onClick} onClick={onClick || undefined}>
     {text}
@@ -48,7 +44,7 @@ export function Notices({ children }: { readonly children: ComponentChildren }) 
             </p>
           ),
       )}
-      {state.pause && <Pause key={state.pause} {...state.pause} />}
+      {state.pause && <Pause key={state.pause.seconds} {...state.pause} />}
     </aside>
   )
 }
@@ -56,15 +52,16 @@ export function Notices({ children }: { readonly children: ComponentChildren }) 
 /** Counts the seconds of a pause. A screen reader reads the message once, and not the seconds. */
 function Pause({ message, seconds }: NonNullable<State['pause']>) {
   const [left, setLeft] = useState(seconds)
+  const end = (isSentAgain: boolean) => state.pause?.end(isSentAgain)
   useEffect(() => {
-    const timer = setTimeout(() => (left > 1 ? setLeft(left - 1) : endPause('retry')), 1000)
+    const timer = setTimeout(() => (left > 1 ? setLeft(left - 1) : end(true)), 1000)
     return () => clearTimeout(timer)
   }, [left])
   return (
     <p class="pause">
       <span role="alert">{message}</span> <span aria-hidden="true">{`Next try in ${left} s.`}</span>
-      <Button text="Try now" onClick={() => endPause('retry')} />
-      <Button text="Give up" onClick={() => endPause('giveUp')} />
+      <Button text="Try now" onClick={() => end(true)} />
+      <Button text="Give up" onClick={() => end(false)} />
     </p>
   )
 }

@@ -117,21 +117,15 @@ function FieldInput({ name, isOptional, problem, ...props }: FieldInputProps) {
         aria-invalid={problem !== '' || undefined}
         aria-describedby={`${name}-help`}
       />
-      {isOptional && <KnownTexts field={name} />}
+      {isOptional && (
+        <datalist id={`${name}-texts`}>
+          {[...new Set(state.list?.plants.flatMap((plant) => plant[name] ?? []))].map((text) => (
+            <option key={text} value={text} />
+          ))}
+        </datalist>
+      )}
       <small id={`${name}-help`}>{problem === '' ? name === 'id' && help : <span role="alert">{problem}</span>}</small>
     </div>
-  )
-}
-
-/** Offers the texts that plants of the list have in a field, to whoever types another one. */
-function KnownTexts({ field }: { readonly field: string }) {
-  const texts = new Set(state.list?.plants.map((plant) => plant[field]).filter((text) => text !== undefined))
-  return (
-    <datalist id={`${field}-texts`}>
-      {[...texts].map((text) => (
-        <option key={text} value={text} />
-      ))}
-    </datalist>
   )
 }
 

@@ -5,7 +5,6 @@ import { Refusal, refusalIn, send } from './client.ts'
 import { FIELD_NAMES, type Plant } from './fields.ts'
 import { because, describePlant, describeRefusal, inDoubt } from './messages.ts'
 import { isIn, type Listing, type Rows } from './rows.ts'
-import { state } from './state.ts'
 import { hashOf } from './storage.ts'
 
 /** A plant is not as the page has shown it, so it was not stored. `now` is `undefined` if it is gone. */
@@ -20,36 +19,24 @@ export class Conflict extends Refusal {
   }
 }
 
-/** So far another server on the same file may be behind. */
+/** So far another server on the same file may be behind what the server has said of plants. */
 const BEHIND_MAX_MS = 100
-/** What the server has said of plants, and when. */
-const said = new Map<string, { readonly plant: Plant | undefined; readonly atMs: number }>()
-
-/** What the server has said of plants with these ids, if it has. */
-export const saidOf = (ids: ReadonlySet<string>) =>
-  new Map([...said].flatMap(([id, { plant }]) => (ids.has(id) ? [[id, plant] as const] : [])))
+const said = new Map<string, Plant | undefined>()
 
 /** Notes what the server says of a plant. The answer to a write has no id. */
 function say(id: string, answered: Plant | undefined): Plant | undefined {
   const plant = answered && { ...answered, id }
-  said.set(id, { plant, atMs: performance.now() })
+  said.set(id, plant)
+  setTimeout(() => said.get(id) === plant && said.delete(id), BEHIND_MAX_MS)
   return plant
 }
 
-/** Whether rows deny what the server had said just before it was asked for them, or has said since. */
-function isBehind(rows: Rows, askedMs: number): boolean {
-  for (const [id, { atMs }] of said) if (atMs < askedMs - BEHIND_MAX_MS && !state.busy.has(id)) said.delete(id)
-  const found = new Map(rows.plants.map((plant) => [plant.id, plant]))
-  return [...said].some(
-    ([id, { plant, atMs }]) => atMs >= askedMs - BEHIND_MAX_MS && isIn(id, rows) && !isSame(found.get(id), plant),
-  )
-}
-
-/** Reads rows, and once more if they are behind. */
+/** Reads rows, and once more if they deny what the server had said just before that, or has said since. */
 async function readRows<R extends Rows>(read: () => Promise<R>): Promise<R> {
-  const askedMs = performance.now()
+  const before = [...said]
   const rows = await read()
-  if (!isBehind(rows, askedMs)) return rows
+  const found = new Map(rows.plants.map((plant) => [plant.id, plant]))
+  if ([...before, ...said].every(([id, plant]) => !isIn(id, rows) || isSame(found.get(id), plant))) return rows
   await new Promise((resolve) => setTimeout(resolve, BEHIND_MAX_MS))
   return read()
 }

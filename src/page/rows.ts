@@ -5,28 +5,14 @@ import type { Plant } from './fields.ts'
 export type Said = ReadonlyMap<string, Plant | undefined>
 
 /** Plants by their ids, and all of them that have ids behind `after` and up to `end`. Without a bound these are empty. */
-export interface Rows {
-  readonly plants: readonly Plant[]
-  readonly after: string
-  readonly end: string
-}
+export type Rows = Readonly<{ plants: readonly Plant[]; after: string; end: string }>
 
-/** A page of the list, as the server has it, with its number and its `ETag`. */
-export interface Listing extends Rows {
-  readonly page: number
-  readonly etag: string
-  /** How many changes there were when it was read. */
-  readonly changes: number
-}
+/** A page of the list with its number and its `ETag`, read when there were so many changes. */
+export type Listing = Rows & Readonly<{ page: number; etag: string; changes: number }>
 
-/** What a search over all pages has found so far. */
-export interface Search extends Rows {
-  readonly filter: string
-  /** How many plants were searched, on how many pages. Not known once plants have changed. */
-  readonly searched: number | undefined
-  readonly pages: number
-  readonly isRunning: boolean
-}
+/** What a search has found so far: among so many plants, if they have not changed since, on so many pages. */
+export type Search = Rows &
+  Readonly<{ filter: string; searched: number | undefined; pages: number; isRunning: boolean }>
 
 /** Whether rows have the plant with this id, if there is one. */
 export const isIn = (id: string, { after, end }: Pick<Rows, 'after' | 'end'>): boolean =>

@@ -3,29 +3,36 @@ import { type Address, formatAddress, parseAddress } from './address.ts'
 import type { Plant } from './fields.ts'
 import { type Listing, type Said, type Search, withSaid } from './rows.ts'
 
-/** Texts: whose token it is, when it ends if that is soon, why a sign-in failed or a session ended, and what happened last. */
+/** Whose token it is, when it ends if that is soon, why the last one is not used any more, and what happened last. */
 type Texts = Readonly<Record<'user' | 'ending' | 'problem' | 'notice', string>>
 
+/** The page of the list and the plant of an address that were read last, the search, and how many plants there are, if known. */
+interface Shown {
+  readonly list?: Listing | undefined
+  readonly one?: Readonly<{ id: string; plant: Plant | undefined }> | undefined
+  readonly search?: Search | undefined
+  readonly total?: number | undefined
+}
+
 /** All that parts of the page share. The page is drawn anew after each change of it. */
-export interface State extends Texts {
+export interface State extends Texts, Shown {
   readonly address: Address
   /** A token that the browser keeps is tried, or a reload signs out. */
   readonly isReturning: boolean
   /** Whether the token may write. `undefined` as long as nobody is signed in. */
-  readonly canWrite: boolean | undefined
-  /** Requests wait until they are sent again. */
-  readonly pause: { readonly message: string; readonly seconds: number } | undefined
+  readonly canWrite?: boolean | undefined
+  /** Requests wait until they are sent again, or given up. */
+  readonly pause?: Readonly<{ message: string; seconds: number; end: (isSentAgain: boolean) => void }> | undefined
   /** What goes on in the background, and how many plants are deleted or restored so far. */
-  readonly job: { readonly text: string; readonly stop: () => void } | undefined
-  readonly progress: State['job']
-  /** The id of the plant that the notice tells of, if it leads there. */
-  readonly added: string
-  /** What is open above the list: the form for a new plant or for one that is edited. */
-  readonly panel: 'new' | Plant | undefined
-  /** Whether the upload is open, too, and whether it adds plants. Then only Stop ends it, and leaving asks. */
-  readonly upload: 'open' | 'running' | undefined
-  /** What is typed in that form, by the names of its fields. */
+  readonly job?: Readonly<{ text: string; stop: () => void }> | undefined
+  readonly progress?: State['job']
+  /** The plant that the notice leads to. */
+  readonly added?: string | undefined
+  /** What is open above the list: the form for a new plant or for one that is edited, and what is typed there, by field. */
+  readonly panel?: 'new' | Plant | undefined
   readonly typed: Readonly<Record<string, string>>
+  /** Whether the upload is open, too, and whether it adds plants. Then only Stop ends it, and leaving asks. */
+  readonly upload?: 'open' | 'running' | undefined
   /** Plants whose delete was sent since the sign-in or the last Undo, which puts them back. */
   readonly undo: readonly Plant[]
   /** The ids of the plants that are being changed, and of the rows that are ticked until another address shows others. */
@@ -35,22 +42,21 @@ export interface State extends Texts {
   readonly changes: number
   /** Behind which ids the pages begin that were shown, by their numbers. */
   readonly starts: ReadonlyMap<number, string>
-  /** The page of the list that was read last, the search, and the plant with an address of its own: `undefined` if it is gone. */
-  readonly list: Listing | undefined
-  readonly search: Search | undefined
-  readonly one: { readonly id: string; readonly plant: Plant | undefined } | undefined
-  /** How many plants there are, if all were read since the last change. */
-  readonly total: number | undefined
   /** The selector of the row that gets the focus once it is there. */
   readonly focused: string
 }
 
 const START: State = {
-  address: parseAddress(location.hash),
-  ...{ isReturning: false, canWrite: undefined, user: '', ending: '', problem: '', notice: '', pause: undefined },
-  ...{ job: undefined, progress: undefined, panel: undefined, typed: {}, upload: undefined, focused: '', added: '' },
-  ...{ undo: [], busy: new Set(), changes: 0, starts: new Map(), list: undefined, search: undefined, one: undefined },
-  ...{ selected: new Set(), total: undefined },
+  ...{
+    address: parseAddress(location.hash),
+    isReturning: false,
+    user: '',
+    ending: '',
+    problem: '',
+    notice: '',
+    typed: {},
+  },
+  ...{ undo: [], busy: new Set(), selected: new Set(), changes: 0, starts: new Map(), focused: '' },
 }
 
 export let state = START
@@ -58,12 +64,12 @@ let draw: (state: State) => void = () => {}
 
 export function set(change: Partial<State>): void {
   // What has been added belongs to its notice.
-  state = { ...state, added: 'notice' in change ? '' : state.added, ...change }
+  state = { ...state, ...('notice' in change && { added: undefined }), ...change }
   draw(state)
 }
 
 /** All that shows plants, with what the server has said of some meanwhile. */
-export function shownWith(said: Said): Partial<State> {
+export function shownWith(said: Said): Shown {
   const { list, search, one } = state
   return {
     total: undefined,
@@ -127,4 +133,7 @@ export function go(change: Partial<Address>, notice = ''): void {
 }
 
 /** Forgets all but the address, and says why. */
-export const reset = (problem: string): void => set({ ...START, address: state.address, problem })
+export function reset(problem: string): void {
+  state = { ...START, address: state.address }
+  set({ problem })
+}

@@ -47,7 +47,7 @@ describe('tools of the page', () => {
     await ui.see('You have a plant with this id already, “Monstera 51”. Take the next one.')
     await later(52)
 
-    expect(seen).toEqual(['1', '1', '1', '4', '9007199254740994', largest, '4', '1201', '51'])
+    expect(seen).toEqual(['1', '1', '1', '4', '9007199254740994', largest, '1', '1201', '51'])
     expect(looks).toEqual([11, 32])
     expect(sent.map((each) => each.split(' ')[0])).toEqual(['PUT', 'GET'])
   })
