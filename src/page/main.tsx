@@ -66,7 +66,13 @@ function Plants() {
         />
         {canWrite && <Button text="New plant" kind="primary" onClick={() => open('new')} />}
         <Button text="Refresh" kind="quiet" onClick={refresh} />
-        <Download />
+        <details>
+          <summary>Download</summary>
+          <p>
+            <Button text="CSV, for spreadsheets" kind="quiet" onClick={() => download('csv')} />
+            <Button text="JSON Lines, for programs" kind="quiet" onClick={() => download('jsonl')} />
+          </p>
+        </details>
         {canWrite && <Button text="Upload" kind="quiet" onClick={openUpload} />}
         <Button text="Keys" kind="quiet" onClick={showKeys} />
       </div>
@@ -80,26 +86,6 @@ function Plants() {
 
 /** Their texts change, unless they have a label. */
 const CHANGING: readonly unknown[] = ['bdi', 'button', 'p', 'span']
-
-/** A button that asks for the kind of file, and those that download it. */
-function Download() {
-  const [asks, setAsks] = useState(false)
-  const kinds = asks ? { csv: 'CSV, for spreadsheets', jsonl: 'JSON Lines, for programs' } : {}
-  const start = (kind: string) => {
-    setAsks(false)
-    void download(kind)
-  }
-  return (
-    <>
-      <button type="button" class="quiet" aria-expanded={asks} onClick={() => setAsks(!asks)}>
-        Download
-      </button>
-      {Object.entries(kinds).map(([kind, text]) => (
-        <Button key={kind} text={text} onClick={() => start(kind)} />
-      ))}
-    </>
-  )
-}
 
 /**
  * A browser that translates puts elements of its own in the place of texts, and Preact would change the texts that are gone. So

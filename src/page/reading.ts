@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { Refusal, refusalIn } from './client.ts'
 import { formatOf, save } from './files.ts'
 import { countOf } from './messages.ts'
+import { focus } from './parts.tsx'
 import { listPlants } from './plants.ts'
 import { type State, set, state } from './state.ts'
 
@@ -34,6 +35,8 @@ export const refresh = () => set({ changes: state.changes + 1, search: undefined
 
 /** Lets the browser store all plants. It keeps the parts of a blob outside of the memory of the page. */
 export async function download(kind: string): Promise<void> {
+  document.querySelector('.tools details')?.removeAttribute('open')
+  focus('.tools summary')
   state.job?.stop()
   let isStopped = false
   const stop = () => {

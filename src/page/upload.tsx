@@ -28,8 +28,6 @@ const START = {
   refused: [] as Refused[],
   /** How much of the file is read or stored, and the last line that is stored. */
   ...{ bytes: 0, bytesMax: 0, added: 0, replaced: 0, last: 0 },
-  /** What to say before these numbers if more may be stored. */
-  bound: '' as '' | 'at least ',
 }
 type Job = typeof START
 
@@ -67,8 +65,7 @@ export function Upload() {
     () => () => {
       job.stop.abort()
       // The token has ended. Nobody gets the answers that are on their way.
-      if (state.problem && job.how === 'Storing')
-        set({ problem: `${state.problem} ${describeEnd({ ...job, bound: 'at least ' })}` })
+      if (state.problem && job.how === 'Storing') set({ problem: `${state.problem} ${describeEnd(job)}` })
     },
     [],
   )
@@ -93,7 +90,6 @@ export function Upload() {
         const refusal = await storeOne(difference).catch(refusalIn)
         if (refusal && isEnding(refusal.code)) {
           problems.add(refusal.message)
-          if (refusal.code === CODES.unknown) job.bound = 'at least '
           job.stop.abort()
         } else {
           if (refusal) job.refused.push({ line, why: refusal.message })
@@ -124,8 +120,9 @@ async function storeOne({ plant, stored: before }: Difference): Promise<undefine
 /** Whether the user has given up, or each further plant would be refused, too. */
 const isEnding = (code: number) => code < 0 || isPassing(code) || code === CODES.scope || code === CODES.quota
 
-const describeEnd = ({ bound, added, replaced, last }: Job) =>
-  `Of the file, ${bound}${countOf(added)} ${added === 1 ? 'is' : 'are'} added and ${replaced} replaced${last > 0 ? `, the last one in line ${last}` : ''}. Choose the same file again to store the rest.`
+/** The outcome of some requests may be unknown. */
+const describeEnd = ({ added, replaced, last }: Job) =>
+  `Of the file, at least ${countOf(added)} ${added === 1 ? 'is' : 'are'} added and ${replaced} replaced${last > 0 ? `, the last one in line ${last}` : ''}. Choose the same file again to store the rest.`
 
 /** How far an upload is. */
 function describe({ how, comparison, bytes, bytesMax, added, replaced, refused }: Job): string {

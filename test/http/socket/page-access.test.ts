@@ -393,8 +393,8 @@ describe('the way to the page', () => {
     await page.getByRole('alert').getByText('The server does not accept this token any more').waitFor()
 
     const around = ['Skip to the plants', 'Sign out']
-    expect(ofList).toEqual([...around, 'Refresh', 'Download', 'Keys', 'evergreen'])
-    expect(ofPlant).toEqual([...around, 'Refresh', 'Download', 'Keys', 'Copy link'])
+    expect(ofList).toEqual([...around, 'Refresh', 'Keys', 'evergreen'])
+    expect(ofPlant).toEqual([...around, 'Refresh', 'Keys', 'Copy link'])
     expect(lines.split('\n').length).toBe(61)
     expect((await service.names()).length).toBe(60)
     expect(await page.evaluate<number>('sessionStorage.length')).toBe(0)

@@ -69,7 +69,7 @@ for (const screen of screensFor('1280 px, light'))
       await ui.row(5).waitFor()
       await look('uploaded')
       await page.locator('.upload').getByRole('button', { name: 'Close' }).click()
-      await ui.click('Download')
+      await page.getByText('Download', { exact: true }).click()
       await look('the kinds of a download')
       await lookDuring(
         'downloading',

@@ -230,7 +230,7 @@ testInChromium(
     await page.getByText('On all pages: 280 plants with “9999” among 1,000,000.').waitFor(within)
     await ui.click('Show all')
     await measureHeap()
-    await ui.click('Download')
+    await page.getByText('Download', { exact: true }).click()
     const downloading = page.waitForEvent('download', within)
     await ui.click('JSON Lines, for programs')
     const path = await (await downloading).path()

@@ -179,7 +179,7 @@ export function uiOf(page: Page) {
     },
     /** The path of the file with all plants. */
     async downloaded(kind = 'JSON Lines, for programs') {
-      await click('Download')
+      await page.getByText('Download', { exact: true }).click()
       return this.saved(kind)
     },
     /** The id of the plant whose row has the focus. */
@@ -223,8 +223,9 @@ export function uiOf(page: Page) {
     /** What axe-core finds wrong on the page as it is. */
     async accessibilityProblems() {
       if (!(await page.evaluate<boolean>('"axe" in globalThis'))) await page.evaluate(axe.source)
-      // A color is not what it will be while it changes.
-      await page.evaluate('Promise.allSettled(document.getAnimations().map(({ finished }) => finished)).then(() => {})')
+      // A color is not what it will be while it changes. What is hidden changes no more.
+      await page.evaluate(`Promise.allSettled(document.getAnimations()
+        .filter(({ effect }) => effect.target.checkVisibility()).map(({ finished }) => finished)).then(() => {})`)
       return page.evaluate<readonly string[]>(
         `axe.run({ exclude: ${JSON.stringify(ALIKE)} }).then(({ violations }) => violations.map(({ id, nodes }) => id + ' ' + nodes.map(({ html, any }) => html + ' ' + any[0]?.message).join(' ')))`,
       )
