@@ -79,6 +79,15 @@ describe('tools of the page', () => {
       await ui.click('Edit plant 104')
       await ui.send({ Name: 'Aloe' }, 'Store the change')
       await see('10 plants with “ERA 104” so far.')
+      // What changes is applied to the hits, which nothing reads again.
+      await ui.click('Delete plant 1040')
+      await see('9 plants with “ERA 104” so far.')
+      await ui.newPlant()
+      await ui.send({ Id: '0', Name: 'Era 104' })
+      await see('10 plants with “ERA 104” so far.')
+      await ui.click('Close')
+      await ui.undo().click()
+      await see('11 plants with “ERA 104” so far.')
       await ui.search().fill('era 1045')
       await see('1 plant with “era 1045” so far.')
       await ui.click('Search the rest')
@@ -97,20 +106,23 @@ describe('tools of the page', () => {
       endless.release()
       next.release()
       await ui.click('Search the rest')
-      await see('On all pages: 111 plants with “era 99” among 10,500.')
+      await see('On all pages: 111 plants with “era 99” among 10,501.')
       await ui.click('Show all')
-      await ui.see('50 plants, ids 1 to 50 of 10,500')
+      await ui.see('50 plants, ids 0 to 49 of 10,501')
 
       expect(seen).toEqual([
         ['On this page, plants with “4”:', 14, 0],
         ['On this page, plants with “ERA 104”:', 0, 0],
         ['11 plants with “ERA 104” among 10,000 so far.', 11, 9],
         ['10 plants with “ERA 104” so far.', 10, 9],
+        ['9 plants with “ERA 104” so far.', 9, 9],
+        ['10 plants with “ERA 104” so far.', 10, 9],
+        ['11 plants with “ERA 104” so far.', 11, 9],
         ['1 plant with “era 1045” so far.', 1, 9],
         ['On all pages: 11 plants with “era 1045”.', 11, 10],
         ['On all pages: 1 plant with “era 10459”.', 1, 10],
         ['The first 500 plants with “monstera” among 1,000. There may be more: search for a longer text.', 500, 10],
-        ['On all pages: 111 plants with “era 99” among 10,500.', 111, 20],
+        ['On all pages: 111 plants with “era 99” among 10,501.', 111, 20],
       ])
     },
   )
