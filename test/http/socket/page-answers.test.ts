@@ -170,7 +170,8 @@ describe('answers on the way to the page', () => {
     proxy.answer(({ method }, ask) => {
       if (method !== 'PUT') return
       proxy.answer((request) => (request.method === 'PUT' ? busy() : undefined))
-      return ask().then(() => new Response(null, { status: 502 }))
+      // A proxy may say that in JSON of its own.
+      return ask().then(() => Response.json({ error: 'upstream unavailable' }, { status: 503 }))
     })
     await ui.send({ Name: 'Fern' })
     await ui.see('The server cannot be reached.')

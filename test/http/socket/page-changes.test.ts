@@ -102,24 +102,6 @@ describe('changes on the page', () => {
     expect(await service.names()).toEqual(['Fern', 'Ivy'])
   })
 
-  testPage(
-    'an answer of a proxy in JSON of its own is no answer of the server, and the page tries again',
-    async (begin) => {
-      const { service, page, ui } = await begin({ plants: ['Fern'], isClosed: true })
-      const refused = await ui.onNext('GET', '/plants', (route) =>
-        route.fulfill({ status: 503, json: { error: 'upstream unavailable' } }),
-      )
-
-      await ui.visit(service)
-      await refused.done
-      await page.locator('.pause').waitFor()
-      await ui.tryNow()
-      await ui.row(1).waitFor()
-
-      expect(await page.getByText('upstream').count()).toBe(0)
-    },
-  )
-
   testPage('a delete is one request a plant, four at a time, which one can stop', async (begin) => {
     const plants = Array.from({ length: HOSTILE_TEXTS }, (_, index) => ({ id: index + 1, ...hostile(index) }))
     const { service, page, requests, errors, ui } = await begin({ plants })
