@@ -29,16 +29,10 @@ async function makeOlder(kind: string, version: number, hasRows = true) {
   const statements = [...MIGRATIONS.slice(0, version), ...marks.map((mark) => `pragma ${mark}`)]
   if (kind === 'SQLite') runSql(path, ...statements, ...(hasRows ? rows('', 'zeroblob(32)') : []))
   const postgres = kind === 'SQLite' ? undefined : stack.use(await makePostgres({ isEmpty: true }))
-  const script = [
-    ...BOOTSTRAP,
-    ...POSTGRES_MIGRATIONS.slice(0, version).flat(),
-    `${SELECT.replace('select version from', 'update')} set version = ${version}`,
-  ]
-  if (hasRows)
-    script.push(
-      ...rows('plantstore.', `sha256('')`),
-      'update plantstore.counters set last_user_id = 1, last_token_id = 1',
-    )
+  const mark = `update plantstore.schema_version set version = ${version}`
+  const script = [...BOOTSTRAP, ...POSTGRES_MIGRATIONS.slice(0, version).flat(), mark]
+  const counters = 'update plantstore.counters set last_user_id = 1, last_token_id = 1'
+  if (hasRows) script.push(...rows('plantstore.', `sha256('')`), counters)
   if (postgres !== undefined) await runScript(postgres.url, script.join(';'))
   const database = postgres?.url ?? path
   const made = stack.move()
