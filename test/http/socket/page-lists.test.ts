@@ -401,7 +401,6 @@ describe('lists on the page', () => {
       const word = 'Donaudampfschifffahrtsgesellschaftskapitän'
       await service.create({ id: 0, name: 'Lavender', tag: word })
       const { text: read } = await service.createToken({ scope: 'read' })
-      const { ui: reader } = await open(screen)
       const topOf = async (place: ReturnType<typeof ui.row>) => Math.round((await place.boundingBox())?.y ?? 0)
 
       await ui.row(50).waitFor()
@@ -423,6 +422,7 @@ describe('lists on the page', () => {
       await ui.button('Edit plant 2').tap()
       await ui.see('Edit this plant')
       const lines = await page.evaluate<number>('document.querySelector(`.chip bdi span`).getClientRects().length')
+      const { ui: reader } = await open(screen)
       await reader.visit(service, read)
       const places = await Promise.all(['a', '.id', '.chip'].map((each) => reader.row(2).locator(each).boundingBox()))
       const [name, id, tag] = places.map((box) => box ?? { x: 0, y: 0, width: 0, height: 0 })
