@@ -122,7 +122,7 @@ const isEnding = (code: number) => code < 0 || isPassing(code) || code === CODES
 
 /** The outcome of some requests may be unknown. */
 const describeEnd = ({ added, replaced, last }: Job) =>
-  `Of the file, at least ${countOf(added)} ${added === 1 ? 'is' : 'are'} added and ${replaced} replaced${last > 0 ? `, the last one in line ${last}` : ''}. Choose the same file again to store the rest.`
+  `Of the file, at least ${[countOf(added), added === 1 ? 'is' : 'are'].join(' ')} added and ${replaced} replaced${last > 0 ? `, the last one in line ${last}` : ''}. Choose the same file again to store the rest.`
 
 /** How far an upload is. */
 function describe({ how, comparison, bytes, bytesMax, added, replaced, refused }: Job): string {

@@ -13,6 +13,9 @@ type PlantParameters = [user: UserId, id: bigint, ...values: PlantValues]
 const IS_SAME = PLANT_COLUMNS.map((column) => `${column} is ?`).join(' and ')
 const REPLACE = `update plants set ${PLANT_FIELDS.map((field) => `${field} = ?`).join(', ')} where`
 
+/** A put changes no list that ends before its plant, made or replaced. A delete may make such a list the last. */
+export const PLANT_CHANGES = { createPlant: 'lists from id', putPlant: 'lists from id', deletePlant: 'lists' } as const
+
 /** The writes of plants of the store's contract. An id is a decimal text. */
 export function plantWrites(writer: Database, quota?: PlantQuota) {
   const insert = writer.prepare<unknown, PlantParameters>(

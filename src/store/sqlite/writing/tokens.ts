@@ -9,6 +9,13 @@ import { insertUser } from './users.ts'
 /** A token to store. The hash is in hexadecimal digits. */
 type HexToken = Omit<NewToken, 'hash'> & { readonly hash: string }
 
+export const TOKEN_CHANGES = {
+  createTokens: 'tokens',
+  revokeTokens: 'tokens',
+  rotateToken: 'tokens',
+  touchTokens: 'nothing',
+} as const
+
 /** The writes of tokens, as in the contract of `Tokens`. */
 export function tokenWrites(writer: Database) {
   const touch = writer.prepare<unknown, [number, number, number]>(

@@ -5,7 +5,14 @@ import { DELETE_BATCH_PLANTS } from '../../delete-batches.ts'
 import { findUser, requireUser } from '../lookups.ts'
 import type { PlantQuota } from './quota.ts'
 
-/** The writes that block or delete a user. */
+export const USER_CHANGES = {
+  setUserBlock: 'tokens',
+  ensureUser: 'tokens',
+  blockForGood: 'tokens',
+  deletePlantsOrUser: 'everything',
+} as const
+
+/** The writes that make, block or delete a user. */
 export const userWrites = (writer: Database, quota?: PlantQuota) => ({
   setUserBlock(name: string, blockedAtMs: number | null, createsUser: boolean): boolean {
     if (createsUser) insertUser(writer, name, blockedAtMs)

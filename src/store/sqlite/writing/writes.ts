@@ -1,11 +1,12 @@
 // Tested in test/store/sqlite/contract.test.ts.
 import type { Database } from 'bun:sqlite'
+import type { UserId } from '../../../domain/token.ts'
 import type { Program } from '../../../engine/sqlite/program.ts'
 import { PLANT_FORMAT } from '../format.ts'
-import { plantWrites } from './plants.ts'
+import { PLANT_CHANGES, plantWrites } from './plants.ts'
 import { openQuota, type PlantQuota } from './quota.ts'
-import { tokenWrites } from './tokens.ts'
-import { userWrites } from './users.ts'
+import { TOKEN_CHANGES, tokenWrites } from './tokens.ts'
+import { USER_CHANGES, userWrites } from './users.ts'
 
 /**
  * All writes, by name. Each runs inside a transaction that it may share with others. A write that throws an `AppError` has
@@ -22,21 +23,22 @@ export const createWrites = (writer: Database, quota?: PlantQuota) => ({
 export type Writes = ReturnType<typeof createWrites>
 export type WriteName = keyof Writes
 
-/** What a write changes for readers. Writes of `plants` begin with user and id. */
+/**
+ * What each write changes for readers: the user's lists from a plant on, or all of that user, what is known of tokens, everything
+ * or nothing. A write that changes lists begins with the user and the plant's id.
+ */
 const CHANGES = {
-  createPlant: 'plants',
-  putPlant: 'plants',
-  deletePlant: 'plants',
-  deletePlantsOrUser: 'everything',
-  createTokens: 'tokens',
-  revokeTokens: 'tokens',
-  rotateToken: 'tokens',
-  ensureUser: 'tokens',
-  setUserBlock: 'tokens',
-  blockForGood: 'tokens',
-  touchTokens: 'nothing',
+  ...PLANT_CHANGES,
+  ...TOKEN_CHANGES,
+  ...USER_CHANGES,
   rewriteApplicationId: 'nothing',
-} as const satisfies Record<WriteName, 'plants' | 'tokens' | 'everything' | 'nothing'>
+} as const satisfies {
+  readonly [Name in WriteName]:
+    | ('tokens' | 'everything' | 'nothing')
+    | (Parameters<Writes[Name]> extends readonly [UserId, idText: string, ...unknown[]]
+        ? 'lists from id' | 'lists'
+        : never)
+}
 
 /** A write by its name and arguments. */
 export type Call = { readonly [Name in WriteName]: readonly [Name, ...Parameters<Writes[Name]>] }[WriteName]
@@ -55,8 +57,7 @@ export const PLANT_STORE: Program<{ readonly quotaPlants?: number | undefined }>
     if (changed === 'tokens') return 'shared'
     if (changed === 'nothing') return undefined
     if (changed === 'everything') return 'everything'
-    // A put changes no list that ends before its plant, made or replaced. A delete may make such a list the last.
-    return { owner: Number(user), lowestId: name === 'deletePlant' ? undefined : BigInt(`${id}`) }
+    return { owner: Number(user), lowestId: changed === 'lists' ? undefined : BigInt(`${id}`) }
   },
   isSmall: (call) =>
     (call[0] === 'createPlant' || call[0] === 'putPlant') && call.join('').length <= SMALL_PLANT_LENGTH,
