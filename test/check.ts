@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 
 /** What all steps of a run may take together on two cores. What does not fit belongs to `bun run check:long`. */
-const BUDGET_SECONDS = Number(process.env.CHECK_BUDGET_SECONDS ?? 300)
+const BUDGET_SECONDS = Number(process.env.CHECK_BUDGET_SECONDS ?? 480)
 const IS_CI = process.env.CI === 'true'
 
 /** The tests of what is shipped: packages, site, release and licences. They run only if they are named. */
