@@ -7,8 +7,7 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   'mkdir -p /var/www/acme': 'changes the machine',
   aws: 'needs an object store',
   rclone: 'needs an object store',
-  'plantstore backup - | aws': 'needs an object store',
-  'plantstore backup - | rclone': 'needs an object store',
+  'plantstore backup "$name"': 'needs an object store',
   kubectl: 'needs a cluster; tools.test.ts runs the commands of the pod for tools',
   'IMAGE=$(kubectl': 'needs a cluster',
   systemctl: 'needs the unit, which unit.test.ts runs',
@@ -55,13 +54,13 @@ export async function blocksOf(page: string): Promise<readonly Block[]> {
   })
 }
 
-/** Joins the lines of a command: those that end with a backslash, and those of a loop. */
+/** Joins the lines of a command: those that end with a backslash or `&&`, and those of a loop. */
 function commandsOf(lines: readonly string[]): readonly string[] {
   const commands: string[] = []
   let command = ''
   for (const line of lines) {
     command += `${line}\n`
-    const isOpen = line.endsWith('\\') || (/^(?:for|while|until) /.test(command) && !/\bdone\b/.test(command))
+    const isOpen = /(?:\\|&&)$/.test(line) || (/^(?:for|while|until) /.test(command) && !/\bdone\b/.test(command))
     if (isOpen) continue
     if (command.trim() !== '' && !command.startsWith('#')) commands.push(command.trim())
     command = ''
