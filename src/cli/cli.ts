@@ -1,5 +1,4 @@
 // Tested in test/cli/transcripts/command-line.txt.
-import { parseArgs } from 'node:util'
 import { Command, CommanderError } from '@commander-js/extra-typings'
 import { OPTIONS } from '../config.ts'
 import { hidePasswords } from '../database-url.ts'
@@ -12,8 +11,7 @@ import { applyServiceSettings } from './service-settings.ts'
 import { applyBooleanVariables, unknownVariables } from './variables.ts'
 
 /** Runs the command that the arguments name. Resolves to the exit code. A failure is printed in one line. */
-export async function run(process: Io): Promise<number> {
-  const io = writesJson(process) ? await withJson(process) : process
+export async function run(io: Io): Promise<number> {
   const help: string[] = []
   try {
     const program = await createProgram(io, io.argv[0], help)
@@ -23,27 +21,6 @@ export async function run(process: Io): Promise<number> {
     return EXIT.done
   } catch (error) {
     return fail(io, error)
-  }
-}
-
-/** Whether a server writes only JSON. Commander does not tell, because its own errors are lines as well. */
-function writesJson({ argv, env }: Io): boolean {
-  const { values } = parseArgs({ args: [...argv], options: { 'log-format': { type: 'string' } }, strict: false })
-  return argv[0] === 'serve' && (values['log-format'] ?? env[OPTIONS.logFormat.envVar ?? '']) === 'json'
-}
-
-/** Messages become lines like those of the log. */
-async function withJson(io: Io): Promise<Io> {
-  // Only a server waits for the code of the log to load.
-  const { createLogger } = await import('../log.ts')
-  return {
-    ...io,
-    async report(lines, level = 'fatal') {
-      const text = [lines].flat().join('\n').replace('plantstore: ', '').trim()
-      const logged: string[] = []
-      createLogger('info', { write: (line) => void logged.push(line.trimEnd()) })[level](text)
-      await io.report(logged)
-    },
   }
 }
 
@@ -108,7 +85,7 @@ export async function createProgram(io: Io, word = 'help', help: string[] = []):
       applyBooleanVariables(command, io.env)
       const settings = applyServiceSettings(command, io)
       for (const name of unknownVariables({ ...settings, ...io.env }))
-        await io.report(line(`There is no variable ${name}: it is ignored.`), 'warn')
+        await io.report(line(`There is no variable ${name}: it is ignored.`))
     })
   const groups = Object.entries(COMMANDS)
   const isOne = !/^(?:help|completion)$/.test(word) && groups.some(([, commands]) => Object.hasOwn(commands, word))

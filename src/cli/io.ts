@@ -12,11 +12,8 @@ export interface Io extends Clocks {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Prints a result on stdout. Rejects with the error of the system: with `EPIPE` if the reader has gone. */
   print(text: string | Uint8Array): Promise<void>
-  /**
-   * Prints a line for people on stderr, or several lines, as `textOfLines`. Only lines in JSON show the level; without one, the
-   * message ends the process.
-   */
-  report(lines: string | readonly string[], level?: 'info' | 'warn' | 'fatal'): Promise<void>
+  /** Prints a line for people on stderr, or several lines, as `textOfLines`. */
+  report(lines: string | readonly string[]): Promise<void>
   /** Stderr, if it is a terminal that understands escape codes. Emacs and others set `TERM=dumb`. */
   terminal(): NodeJS.WritableStream | undefined
   /** Whether stdout is a terminal. */

@@ -45,13 +45,13 @@ async function makeOrAdvise({ options, log, io }: ServerContext, store: Store, a
   if (hasToken || (await store.createTokens([newToken], { ifNone: true })).created === 0) {
     const command = [...io.program, 'token', 'create', '--user', FIRST_USER, '--database', location]
     const another = `For another token, run: ${command.map(shellQuoted).join(' ')}`
-    return io.report(['', ...page, ...docs, another, ''], 'info')
+    return io.report(['', ...page, ...docs, another, ''])
   }
   const curl = `  curl ${flags}-H 'Authorization: Bearer ${text}'`
   const create = `${curl} -H 'Content-Type: application/json' -d '{"id":1,"name":"Monstera"}' ${url}/plants`
   const token = [`This token of user ${FIRST_USER} is shown this once:`, '', `  ${text}`]
   const calls = ['Create a plant, then list the plants:', '', create, `${curl} ${url}/plants`]
-  await io.report(['', ...token, '', ...calls, '', ...page, ...docs, ''], 'info')
+  await io.report(['', ...token, '', ...calls, '', ...page, ...docs, ''])
 }
 
 /** The flags that lead curl to this machine, and the URL of the service there. */
