@@ -71,7 +71,6 @@ if (process.argv[2] === 'serve')
   })
 
 const uncaught = Promise.withResolvers<never>()
-const isStderrTerminal = await isTerminal(STDERR)
 const io: Io = {
   // The executable has its code in a file system of its own.
   program: Bun.main.startsWith('/$bunfs/') ? [process.execPath] : [process.execPath, Bun.main],
@@ -80,8 +79,6 @@ const io: Io = {
   print: (text) => print(STDOUT, text),
   // A command also does its work without a reader of stderr.
   report: (lines) => print(STDERR, textOfLines(lines)).catch(() => undefined),
-  // Using `process.stderr` makes the stream non-blocking for all processes that share it.
-  terminal: () => (isStderrTerminal && process.env.TERM !== 'dumb' ? process.stderr : undefined),
   printsToTerminal: await isTerminal(STDOUT),
   // `Bun.stdin` reads a file from its beginning, even if another program has read a part of it before. `createReadStream` reads
   // only the rest, but fails with EAGAIN if nothing has arrived yet in a pipe that does not block.

@@ -14,8 +14,6 @@ export interface Io extends Clocks {
   print(text: string | Uint8Array): Promise<void>
   /** Prints a line for people on stderr, or several lines, as `textOfLines`. */
   report(lines: string | readonly string[]): Promise<void>
-  /** Stderr, if it is a terminal that understands escape codes. Emacs and others set `TERM=dumb`. */
-  terminal(): NodeJS.WritableStream | undefined
   /** Whether stdout is a terminal. */
   readonly printsToTerminal: boolean
   /** The bytes of stdin as they arrive. */

@@ -1,55 +1,33 @@
 // Tested in test/fault/killed-commands.test.ts.
-import { SingleBar } from 'cli-progress'
 import { AppError } from '../error.ts'
 import type { CloneOptions } from '../store/database.ts'
 import { Ended, exitCodeOf, type Io, type Signal } from './io.ts'
 
-/** How often a line is printed if stderr is no terminal or a dumb one. A shorter task prints none. */
+/** How often a line is printed. A shorter task prints none. */
 export const LINE_EVERY_MS = 2000
 /** How long a task has to see that a signal stops it. It sees nothing while it waits for a pipe, a lock or a database. */
 const STOP_TIMEOUT_MS = 1000
 
-/** Shows a bar on a terminal. Elsewhere, and while the total is not known, it prints a line now and then. */
-export function showProgress(io: Pick<Io, 'terminal' | 'report' | 'monotonicMs'>) {
-  const stream = io.terminal()
-  const bar =
-    stream &&
-    new SingleBar({
-      stream,
-      format: '{bar} {percentage} % | {text} | {eta_formatted} left',
-      barCompleteChar: '█',
-      barIncompleteChar: '░',
-      clearOnComplete: true,
-      // A command that is killed then leaves the terminal as it was.
-      linewrap: true,
-    })
-  let lineAtMs = io.monotonicMs() + LINE_EVERY_MS
-  return {
-    /** Shows the share of `total` that is done, if that is known, and a text like "3 of 9 plants copied". */
-    update(done: number, total: number | undefined, text: string): void {
-      if (bar !== undefined && total !== undefined) {
-        if (!bar.isActive) bar.start(total, done, { text })
-        bar.update(done, { text })
-        return
-      }
-      const nowMs = io.monotonicMs()
-      if (nowMs < lineAtMs) return
-      lineAtMs = nowMs + LINE_EVERY_MS
-      const share = total === undefined ? '' : `${Math.floor((100 * done) / Math.max(done, total, 1))} %: `
-      void io.report(share + text)
-    },
-    [Symbol.dispose]: () => bar?.stop(),
+/**
+ * Returns a function that prints a line now and then: the share of `total` that is done, if that is known, and a text like
+ * "3 of 9 plants copied".
+ */
+export function progressLines({ report, monotonicMs }: Pick<Io, 'report' | 'monotonicMs'>) {
+  let lineAtMs = monotonicMs() + LINE_EVERY_MS
+  return (done: number, total: number | undefined, text: string): void => {
+    const nowMs = monotonicMs()
+    if (nowMs < lineAtMs) return
+    lineAtMs = nowMs + LINE_EVERY_MS
+    const share = total === undefined ? '' : `${Math.floor((100 * done) / Math.max(done, total, 1))} %: `
+    void report(share + text)
   }
 }
 
 /** Clones a database, shows the progress, and stops on a signal. Then nothing is left. */
 export const runClone = <T>(io: Io, task: (options: CloneOptions) => Promise<T>): Promise<T> => {
-  const clone = async (signal: AbortSignal) => {
-    using progress = showProgress(io)
-    const onProgress = (done: number, total: number) =>
-      progress.update(done, total, `${done} of ${total} plants copied`)
-    return await task({ signal, onProgress })
-  }
+  const show = progressLines(io)
+  const onProgress = (done: number, total: number) => show(done, total, `${done} of ${total} plants copied`)
+  const clone = (signal: AbortSignal) => task({ signal, onProgress })
   return runUntilSignal(io, clone, () => 'nothing was made. Run the same command again.')
 }
 

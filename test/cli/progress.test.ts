@@ -1,16 +1,15 @@
 import { expect, test } from 'bun:test'
-import { LINE_EVERY_MS, showProgress } from '../../src/cli/long-task.ts'
+import { LINE_EVERY_MS, progressLines } from '../../src/cli/long-task.ts'
 
-// The transcripts show the bar on a terminal.
-test('progress is a line now and then without a terminal, with the share if the total is known', () => {
+test('progress is a line now and then, with the share if the total is known', () => {
   let nowMs = 0
   const told: (string | readonly string[])[] = []
   const report = async (lines: string | readonly string[]) => void told.push(lines)
-  using progress = showProgress({ terminal: () => undefined, monotonicMs: () => nowMs, report })
+  const show = progressLines({ monotonicMs: () => nowMs, report })
 
   const updateAt = (ms: number, plants: number, total?: number) => {
     nowMs = ms
-    progress.update(plants, total, `${plants} plants copied`)
+    show(plants, total, `${plants} plants copied`)
   }
   updateAt(0, 1, 9)
   updateAt(LINE_EVERY_MS - 1, 2, 9)

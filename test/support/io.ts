@@ -14,7 +14,6 @@ export function makeIo(argv: readonly string[] = [], env: Io['env'] = {}) {
     async report(lines) {
       stderr += textOfLines(lines)
     },
-    terminal: () => undefined,
     printsToTerminal: false,
     stdin: async function* () {},
     readsTerminal: false,

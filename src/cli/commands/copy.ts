@@ -2,7 +2,7 @@ import type { Command } from '@commander-js/extra-typings'
 import { copyStore, databaseOf } from '../../store/open.ts'
 import { defineCommand, tellRaise, warnOn } from '../command.ts'
 import type { Io } from '../io.ts'
-import { runUntilSignal, showProgress } from '../long-task.ts'
+import { progressLines, runUntilSignal } from '../long-task.ts'
 import { counted, printLine, toJson } from '../output.ts'
 
 /** `copy`: copies a store into another one and prints the location of the copy. */
@@ -26,12 +26,11 @@ export const copyCommand = (program: Command, io: Io) =>
     }
     const onEvent = ({ message }: { readonly message: string }) => warnOn(io)(`${message}.`)
     const told = { onEvent, onRaised: tellRaise({ warn: warnOn(io) }), onPublish }
-    const copyAll = async (signal: AbortSignal) => {
-      using progress = showProgress(io)
-      const onProgress = (stage: string, done: number, total: number) =>
-        progress.update(done, total, `${done} of ${total} plants ${stage}`)
-      return await copyStore(source, target, { ...options, ...told, isSnapshot, signal, onProgress })
-    }
+    const show = progressLines(io)
+    const onProgress = (stage: string, done: number, total: number) =>
+      show(done, total, `${done} of ${total} plants ${stage}`)
+    const copyAll = (signal: AbortSignal) =>
+      copyStore(source, target, { ...options, ...told, isSnapshot, signal, onProgress })
     const { counts, digest } = await runUntilSignal(io, copyAll, () => stopped)
     const { users, tokens, plants } = counts
     await io.report(

@@ -6,7 +6,7 @@ import { misused } from '../../error.ts'
 import { databaseOf } from '../../store/open.ts'
 import { defineCommand } from '../command.ts'
 import type { Io } from '../io.ts'
-import { runUntilSignal, showProgress } from '../long-task.ts'
+import { progressLines, runUntilSignal } from '../long-task.ts'
 import { counted } from '../output.ts'
 import { CSV_HEADER, renderPlantCsv, renderPlantLines } from '../plant-lines.ts'
 
@@ -29,13 +29,13 @@ export const exportCommand = (program: Command, io: Io) =>
       const tools = await databaseOf(database).fileTools()
       await tools.exportPlants(user, async (batches, total) => {
         plants = total
-        using progress = showProgress(io)
+        const show = progressLines(io)
         if (csv) await io.print(CSV_HEADER)
         for (const batch of batches) {
           await io.print(render(batch))
           signal.throwIfAborted()
           done += batch.length
-          if (!io.printsToTerminal) progress.update(done, plants, `${done} of ${plants} plants exported`)
+          if (!io.printsToTerminal) show(done, plants, `${done} of ${plants} plants exported`)
         }
       })
     }

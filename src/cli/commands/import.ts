@@ -7,7 +7,7 @@ import { databaseOf } from '../../store/open.ts'
 import { defineCommand, reportDatabase, tellRaise, warnOn } from '../command.ts'
 import { type Input, openInput } from '../input.ts'
 import type { Io } from '../io.ts'
-import { runUntilSignal, showProgress } from '../long-task.ts'
+import { progressLines, runUntilSignal } from '../long-task.ts'
 import { counted, toJson } from '../output.ts'
 import { readPlants } from '../plant-lines.ts'
 
@@ -71,10 +71,10 @@ function describeStored({ counts: { durable }, lines, rule }: ImportJob): string
 /** Reads all lines into the staging table. Yields the line and the reason for each line that it refuses. */
 async function* checkLines(job: ImportJob, target: PlantImport, signal: AbortSignal, io: Io): AsyncGenerator<string> {
   const { stream, bytes: total } = job.input
-  using progress = showProgress(io)
+  const show = progressLines(io)
   const onBatch = (bytes: number) => {
     signal.throwIfAborted()
-    progress.update(bytes, total, `${counted(job.lines, 'plant')} checked`)
+    show(bytes, total, `${counted(job.lines, 'plant')} checked`)
   }
   for await (const { number, plant } of readPlants(stream, job, onBatch)) {
     job.lines++
@@ -110,10 +110,10 @@ async function requireNone(refusals: AsyncIterable<string> | Iterable<string>, j
 async function storeLines(job: ImportJob, target: PlantImport, signal: AbortSignal, io: Io): Promise<void> {
   const { isAtomic, lines } = job
   if (isAtomic) await io.report('Creates and deletes of servers wait until all is in, or are refused.')
-  using progress = showProgress(io)
+  const show = progressLines(io)
   for await (const counts of target.store(isAtomic)) {
     job.counts = counts
-    progress.update(counts.written, lines, `${counts.written} of ${lines} plants imported`)
+    show(counts.written, lines, `${counts.written} of ${lines} plants imported`)
     // Signals need a turn of the event loop.
     await nextTurn()
     signal.throwIfAborted()

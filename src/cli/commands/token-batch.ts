@@ -5,7 +5,7 @@ import { AppError } from '../../error.ts'
 import { duration, label, newUserName, oneOf } from '../../values.ts'
 import { openInput, readText } from '../input.ts'
 import { type Io, printFailure } from '../io.ts'
-import { runUntilSignal, showProgress } from '../long-task.ts'
+import { progressLines, runUntilSignal } from '../long-task.ts'
 import { counted, printPages } from '../output.ts'
 import { fieldsOf, type NewToken, readTokenLines } from '../token-text.ts'
 
@@ -46,7 +46,7 @@ export async function createBatch(store: Store, requests: readonly Request[], js
       throw committedIds === '' ? cause : new AppError('file_unusable', { message, cause })
     })
   async function* createGroups(signal: AbortSignal) {
-    using progress = showProgress(io)
+    const show = progressLines(io)
     while (printed < total && !signal.aborted) {
       const made = requests.slice(printed, printed + GROUP_TOKENS).map((request) => makeToken(request, io.nowMs()))
       const { firstId, newUsers } = await store.createTokens(made.map(({ newToken }) => newToken))
@@ -54,7 +54,7 @@ export async function createBatch(store: Store, requests: readonly Request[], js
       yield made.map(({ text, newToken }, index) => ({ text, id: firstId + index, ...newToken }))
       users += newUsers.length
       printed += made.length
-      if (!io.printsToTerminal) progress.update(printed, total, `${printed} of ${total} tokens created`)
+      if (!io.printsToTerminal) show(printed, total, `${printed} of ${total} tokens created`)
     }
   }
   const createAll = async (signal: AbortSignal) => {

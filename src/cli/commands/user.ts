@@ -5,7 +5,7 @@ import { misused } from '../../error.ts'
 import { parseValue, userName } from '../../values.ts'
 import { changeAccess, defineCommand, reportDatabase, STORE_OPTIONS, warnOn, withStore } from '../command.ts'
 import type { Io } from '../io.ts'
-import { runUntilSignal, showProgress } from '../long-task.ts'
+import { progressLines, runUntilSignal } from '../long-task.ts'
 import { counted, printPages, readPages, tableOfPages, toIso, toJson } from '../output.ts'
 
 /** A page of `user list`. PostgreSQL sorts the names of all users for each page, so a page is long. */
@@ -93,18 +93,17 @@ const deleteCommand = (user: Command, io: Io) =>
       await reportDatabase(command, io)
       if (!yes) throw misused(`This deletes all plants of ${name} for good: repeat it with --yes.`)
       let stoppedText = 'nothing was deleted. Run the same command again to delete the user.'
-      const deleteUser = async (signal: AbortSignal) => {
-        using progress = showProgress(io)
-        const onProgress = (done: number, total: number) => {
-          stoppedText = `user ${name} is blocked, and all tokens and ${done} of ${counted(total, 'plant')} are deleted. Run the same command again to delete the rest.`
-          progress.update(done, total, `${done} of ${total} plants of ${name} deleted`)
-        }
-        return await changeAccess(options, io, async (store) => {
+      const show = progressLines(io)
+      const onProgress = (done: number, total: number) => {
+        stoppedText = `user ${name} is blocked, and all tokens and ${done} of ${counted(total, 'plant')} are deleted. Run the same command again to delete the rest.`
+        show(done, total, `${done} of ${total} plants of ${name} deleted`)
+      }
+      const deleteUser = (signal: AbortSignal) =>
+        changeAccess(options, io, async (store) => {
           const isBlocked = (await store.findUser(name))?.blockedAtMs !== undefined
           if (isBlocked) await io.report(`User ${name} is blocked already, perhaps by a deletion that was stopped.`)
           return store.deleteUser(name, { signal, onProgress })
         })
-      }
       const cutText = 'how much was deleted is unknown: see plantstore user list. Run the same command again.'
       const { plants, tokens } = await runUntilSignal(io, deleteUser, (isCut) => (isCut ? cutText : stoppedText))
       await io.report(`Deleted user ${name} with ${counted(tokens, 'token')} and ${counted(plants, 'plant')}.`)
