@@ -52,8 +52,6 @@ const WRITES: readonly Write[] = [
     command: 'token create --batch',
     stdin: 'new\nnew\n',
     ...made('3 new active', '4 new active'),
-    stopped: '0 of 2 tokens are created and printed. To create the rest, run the command with the lines after line 0.',
-    cut: '0 of 2 tokens are created and printed. More may be active: see plantstore token list.',
   },
   { command: 'token rotate 1 --overlap 0', ...made('3 me active'), shows: [...revoked.shows, '3 me active'] },
   { command: 'token import -', stdin: `${makeTokenLine('new').line}\n`, ...made('3 new active'), printsTokens: false },
