@@ -16,16 +16,9 @@ export const GROUP_MAX_TEXT_LENGTH = 1024 * 1024
  * one of those that the next group takes, and while another process has locked the database. The second one is longer than a
  * usual stall of the disk, so that such a stall alone refuses nobody.
  */
-export const QUEUE_MAX_WAIT_MS = 500
-export const NEXT_GROUP_MAX_WAIT_MS = 1500
-export const LOCK_MAX_WAIT_MS = 2000
-/** The three together, in this order. */
-export const QUEUE_DEADLINES = {
-  queueMs: QUEUE_MAX_WAIT_MS,
-  nextGroupMs: NEXT_GROUP_MAX_WAIT_MS,
-  lockMs: LOCK_MAX_WAIT_MS,
-}
+export const QUEUE_DEADLINES = { queueMs: 500, nextGroupMs: 1500, lockMs: 2000 }
 export type QueueDeadlines = Readonly<typeof QUEUE_DEADLINES>
+export const LOCK_MAX_WAIT_MS = QUEUE_DEADLINES.lockMs
 /** Turns of the event loop for which a group waits at most. Each turn may bring the writes of further requests. */
 const LINGER_TURNS_MAX = 2
 /** How often the queue looks for writes that have waited for too long. */
@@ -81,9 +74,9 @@ interface QueuedWrite<Lane, Content> extends Write<Lane, Content> {
 
 /**
  * Commits writes in groups. When a lane is free, its next group takes the writes that wait, up to a full group. They share one
- * commit, and each write gets its own result after it. A write that no group has taken is refused: after `NEXT_GROUP_MAX_WAIT_MS`
- * if only a slow group is before it, and after `QUEUE_MAX_WAIT_MS` if a full group waits before it. While another process locks
- * the database, all writes wait for `LOCK_MAX_WAIT_MS`.
+ * commit, and each write gets its own result after it. A write that no group has taken is refused: after `nextGroupMs` if only a
+ * slow group is before it, and after `queueMs` if a full group waits before it. While another process locks the database, all
+ * writes wait for `lockMs`.
  */
 export function queueGroups<Lane extends string, Content>(options: QueueOptions<Lane, Content>) {
   const { perform, observer, threads = 1, deadlines = QUEUE_DEADLINES } = options
@@ -185,7 +178,7 @@ function limitWaits(
     begin(): void {
       timer ??= setTimeout(refuseLate, LOOK_FOR_LATE_MS)
     },
-    /** The database is locked: the writes go on waiting, but not for longer than `LOCK_MAX_WAIT_MS` in all. */
+    /** The database is locked: the writes go on waiting, but not for longer than `lockMs` in all. */
     async waitForLock(refusal: Error | undefined): Promise<void> {
       lockedAtMs = performance.now()
       if (refusal !== undefined) refuseAskedBefore(lockedAtMs, refusal)

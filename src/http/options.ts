@@ -29,19 +29,14 @@ export interface AppOptions extends Pick<Settings, RequestSetting>, Clocks {
   /** How many threads of this process answer requests. They share the memory for caches. */
   readonly threads: number
   /** `HTTP_DEADLINES` if left out. */
-  readonly deadlines?: HttpDeadlines | undefined
+  readonly deadlines?: typeof HTTP_DEADLINES | undefined
 }
 
-/** How long the server waits for what others send, in milliseconds. */
-export interface HttpDeadlines {
-  /** For the next part of a body that no operation reads. */
-  readonly stallMs: number
-  /** For a body that the runtime hides. */
-  readonly hiddenBodyMs: number
-  /** For the keys of an identity provider. */
-  readonly keysMs: number
-}
-export const HTTP_DEADLINES: HttpDeadlines = { stallMs: 2000, hiddenBodyMs: 500, keysMs: 5000 }
+/**
+ * How long the server waits for what others send: for the next part of a body that no operation reads, for a body that the
+ * runtime hides, and for the keys of an identity provider.
+ */
+export const HTTP_DEADLINES = { stallMs: 2000, hiddenBodyMs: 500, keysMs: 5000 }
 
 /** What the routes share: the options, and what is made of them. */
 export interface Services extends AppOptions {

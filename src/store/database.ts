@@ -2,11 +2,11 @@
 import type { Clocks } from '../clocks.ts'
 import type { ConflictRule, OwnedPlant } from '../domain/plant.ts'
 import type { Durability, Store } from '../domain/store.ts'
-import { QUEUE_DEADLINES, type QueueDeadlines } from '../engine/group-queue.ts'
+import { QUEUE_DEADLINES } from '../engine/group-queue.ts'
 import type { EngineEvent } from '../engine/observer.ts'
 import type { EngineOptions } from '../engine/sqlite/open.ts'
-import type { StoreShare } from '../engine/sqlite/share.ts'
 import type { Cloned as ClonedRows, CloneOptions } from '../engine/sqlite/tools/clone-database.ts'
+import type { StoreShare } from '../engine/sqlite/writer.ts'
 import type { AppError } from '../error.ts'
 import type { Counts } from './tables.ts'
 import type { Source, Target } from './tools/contents.ts'
@@ -89,15 +89,13 @@ export interface OpenOptions extends Partial<Omit<EngineOptions, OwnOption>> {
   readonly deadlines?: StoreDeadlines
 }
 
-/** How long writes may wait in a queue; and with PostgreSQL, how long statements are repeated, and each of them may take. */
-export interface StoreDeadlines extends QueueDeadlines {
-  /** After conflicts and lost connections. */
-  readonly repeatMs: number
-  /** Later the server counts as unreachable. */
-  readonly answerMs: number
-}
-/** Every request gets its answer before the shortest --idle-timeout cuts its connection. */
-export const STORE_DEADLINES: StoreDeadlines = { ...QUEUE_DEADLINES, repeatMs: 2000, answerMs: 5000 }
+/**
+ * How long writes may wait in a queue; and with PostgreSQL, how long statements are repeated after conflicts and lost connections,
+ * and when a server without an answer counts as unreachable. Every request gets its answer before the shortest --idle-timeout
+ * cuts its connection.
+ */
+export const STORE_DEADLINES = { ...QUEUE_DEADLINES, repeatMs: 2000, answerMs: 5000 }
+export type StoreDeadlines = Readonly<typeof STORE_DEADLINES>
 
 type OwnOption = 'startThread' | 'settings' | 'durability' | 'deadlines' | 'othersSeenWithinMs'
 

@@ -6,9 +6,8 @@ import {
   GROUP_MAX_WRITES,
   type GroupOutcome,
   LOCK_MAX_WAIT_MS,
-  NEXT_GROUP_MAX_WAIT_MS,
+  QUEUE_DEADLINES,
   QUEUE_MAX_TEXT_LENGTH,
-  QUEUE_MAX_WAIT_MS,
   QUEUE_MAX_WRITES,
   queueGroups,
   type Write,
@@ -71,13 +70,13 @@ describe('the queue of groups', () => {
     },
   )
 
-  test('takes a write that waits because the thread stood still, also for longer than QUEUE_MAX_WAIT_MS', async () => {
+  test('takes a write that waits because the thread stood still, also for longer than its deadline', async () => {
     const queue = openQueue()
 
     // Behind the immediates of this turn of the event loop, so that timers come before the next ones.
     await nextTurn()
     const write = queue.create('late')
-    sleepSync(QUEUE_MAX_WAIT_MS + 100)
+    sleepSync(QUEUE_DEADLINES.queueMs + 100)
     const { end, group } = await queue.latest(1)
     end('done')
 
@@ -117,7 +116,7 @@ describe('the queue of groups', () => {
     expect(queue.refusals).toEqual(['queue_full', 'queue_full'])
   })
 
-  test('refuses a write of the next group after NEXT_GROUP_MAX_WAIT_MS, one behind it after QUEUE_MAX_WAIT_MS, and takes later ones', async () => {
+  test('refuses a write of the next group after nextGroupMs, one behind it after queueMs, and takes later ones', async () => {
     const queue = openQueue()
     const first = queue.create('first')
     const held = await queue.latest(1)
@@ -129,16 +128,16 @@ describe('the queue of groups', () => {
 
     const front = waitMs('front')
     const others = outcomesOf(Array.from({ length: GROUP_MAX_WRITES - 1 }, (_, id) => queue.create(`${id}`)))
-    expect(await waitMs('behind')).toBeWithin(QUEUE_MAX_WAIT_MS - 1, QUEUE_MAX_WAIT_MS + SLACK_MS)
+    expect(await waitMs('behind')).toBeWithin(QUEUE_DEADLINES.queueMs - 1, QUEUE_DEADLINES.queueMs + SLACK_MS)
     expect(queue.refusals).toEqual(['queue_full'])
-    expect(await front).toBeWithin(NEXT_GROUP_MAX_WAIT_MS - 1, NEXT_GROUP_MAX_WAIT_MS + SLACK_MS)
+    expect(await front).toBeWithin(QUEUE_DEADLINES.nextGroupMs - 1, QUEUE_DEADLINES.nextGroupMs + SLACK_MS)
     expect(new Set(await others)).toEqual(new Set([BUSY]))
     const last = queue.create('last')
     held.end('done')
     const next = await queue.latest(2)
     next.end('done')
 
-    expect([QUEUE_MAX_WAIT_MS, NEXT_GROUP_MAX_WAIT_MS]).toEqual([500, 1500])
+    expect([QUEUE_DEADLINES.queueMs, QUEUE_DEADLINES.nextGroupMs]).toEqual([500, 1500])
     expect(next.group).toEqual(['last'])
     expect(await outcomesOf([first, last])).toEqual(['done', 'done'])
     expect(queue.refusals).toHaveLength(1 + GROUP_MAX_WRITES)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { QUEUE_MAX_WAIT_MS } from '../../src/engine/group-queue.ts'
+import { QUEUE_DEADLINES } from '../../src/engine/group-queue.ts'
 import { median } from '../bench/statistics.ts'
 import { IS_LONG } from '../support/long.ts'
 import { formatRequest, openConnections, sendRequests } from '../support/paced-requests.ts'
@@ -14,8 +14,8 @@ import { makeTestDatabase, QUIET } from './test-database.ts'
 /** How many times more creates are due than the server can do. */
 const OVERLOAD = 3
 const USEFUL_SHARE_MIN = 0.8
-/** The queue refuses a create after `QUEUE_MAX_WAIT_MS`. So many answers at once take time, too. */
-const REFUSAL_LIMIT_MS = 2 * QUEUE_MAX_WAIT_MS
+/** The queue refuses a create after `QUEUE_DEADLINES.queueMs`. So many answers at once take time, too. */
+const REFUSAL_LIMIT_MS = 2 * QUEUE_DEADLINES.queueMs
 const RECOVERY_LIMIT_MS = 1000
 /** The server has recovered when a create takes no more than this many times as long as before. */
 const RECOVERY_FACTOR = 3

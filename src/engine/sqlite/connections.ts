@@ -1,14 +1,20 @@
 // Tested in test/engine/sqlite/thread.test.ts.
-import type { Database } from 'bun:sqlite'
 import { AppError } from '../../error.ts'
 import { type Durability, openReader } from './driver.ts'
 import { toEngineError } from './errors.ts'
 import { fileIdentity } from './files/file-system.ts'
 import { movedAway } from './files/moved-files.ts'
 import type { Program, Writes } from './program.ts'
-import type { StoreShare } from './share.ts'
-import { readVersions, shareChanges, shareCheckTime, type Versions } from './versions.ts'
-import { createWriteQueue, joinThread, openHere, type ThreadOptions, useThread, type WriterOptions } from './writer.ts'
+import { readVersions, shareChanges, shareCheckTime } from './versions.ts'
+import {
+  createWriteQueue,
+  joinThread,
+  openHere,
+  type StoreShare,
+  type ThreadOptions,
+  useThread,
+  type WriterOptions,
+} from './writer.ts'
 
 export interface ConnectOptions extends ThreadOptions, Pick<WriterOptions, 'onEvent'> {
   /** Starts the thread that writes, which runs `runProgram`. Without it, this thread writes. */
@@ -19,18 +25,7 @@ export interface ConnectOptions extends ThreadOptions, Pick<WriterOptions, 'onEv
 }
 
 /** The connections of a thread to its store. Everything reads and writes through them. */
-export interface Connections<All extends Writes> {
-  readonly path: string
-  readonly reader: Database
-  /** Runs a read. Rejects with an `AppError` if SQLite fails. */
-  read<T>(work: () => T): Promise<T>
-  readonly writer: ReturnType<typeof createWriteQueue<All>>
-  /** The Unix time at which a checkpoint last brought the whole WAL into the database, or at which the store was opened. */
-  checkpointedAtMs(): number
-  readonly versions: Versions
-  /** Brings the WAL into the database and closes all. Further calls do nothing. */
-  close(): Promise<void>
-}
+export type Connections<All extends Writes> = ReturnType<typeof connectThread<All>>
 
 /** Opens a connection that reads and one that writes: with `startThread`, in a thread of its own. */
 export function connect<All extends Writes>(
@@ -55,8 +50,7 @@ export const joinEngine = <All extends Writes>(
   share: StoreShare,
   onFailure: (error: AppError) => void,
   options: ThreadOptions,
-): Connections<All> =>
-  connectThread(share, onFailure, { ...options, onEvent() {}, open: joinThread(share), closesLast: false })
+) => connectThread<All>(share, onFailure, { ...options, onEvent() {}, open: joinThread(share), closesLast: false })
 
 /**
  * The first read, write or checkpoint that fails with `store_failed` ends all writing, and `onFailure` is called with its error:
@@ -67,7 +61,7 @@ function connectThread<All extends Writes>(
   { path, identity, changes, checkedAtMs }: Omit<StoreShare, 'port'>,
   onFailure: (error: AppError) => void,
   { closesLast, ...options }: Omit<WriterOptions, 'onFailure'> & { readonly closesLast: boolean },
-): Connections<All> {
+) {
   let failure: AppError | undefined
   let closing: Promise<void> | undefined
 
@@ -100,6 +94,7 @@ function connectThread<All extends Writes>(
   return {
     path,
     reader,
+    /** Runs a read. Rejects with an `AppError` if SQLite fails. */
     async read<T>(work: () => T): Promise<T> {
       // A request whose connection was cut may still read.
       if (closing !== undefined) throw new AppError('store_busy')
@@ -112,8 +107,10 @@ function connectThread<All extends Writes>(
       }
     },
     writer,
+    /** The Unix time at which a checkpoint last brought the whole WAL into the database, or at which the store was opened. */
     checkpointedAtMs: () => changes.checkpointedAtMs[0] ?? 0,
     versions,
+    /** Brings the WAL into the database and closes all. Further calls do nothing. */
     close(): Promise<void> {
       closing ??= close()
       return closing

@@ -132,21 +132,11 @@ interface ReaderOptions {
   readonly othersSeenWithinMs: number
 }
 
-/** How a reader tells whether what it has read is still true. */
-export interface Versions {
-  /** The version of an owner's rows. `undefined` while a commit changes them. */
-  owner(owner: number): Version | undefined
-  /** The version of what all owners share. */
-  shared(): Version | undefined
-  /** Whether all changes of an owner's rows since a version were of rows above an id, none of them a delete. */
-  isUnchangedUpTo(owner: number, since: Version, above: bigint): boolean
-}
-
-/** The side of a reader. */
+/** The side of a reader, which tells whether what it has read is still true. */
 export function readVersions(
   { begun, ended, lowestIds, epoch }: Changes,
   { checkedAtMs, requestCheck, dataVersion, monotonicMs, othersSeenWithinMs }: ReaderOptions,
-): Versions {
+) {
   const checkAfterMs = othersSeenWithinMs * CHECK_AFTER
   let checkedMs = Number.NEGATIVE_INFINITY
   let requestedMs = Number.NEGATIVE_INFINITY
@@ -182,9 +172,12 @@ export function readVersions(
     return isUnderWay ? undefined : versionAt(changes)
   }
   return {
-    owner: (owner) => versionOf(owner % OWNER_SLOTS),
+    /** The version of an owner's rows. `undefined` while a commit changes them. */
+    owner: (owner: number) => versionOf(owner % OWNER_SLOTS),
+    /** The version of what all owners share. */
     shared: versionOf.bind(undefined, SHARED),
-    isUnchangedUpTo(owner, since, above) {
+    /** Whether all changes of an owner's rows since a version were of rows above an id, none of them a delete. */
+    isUnchangedUpTo(owner: number, since: Version, above: bigint): boolean {
       if (!isChecked()) return false
       const slot = owner % OWNER_SLOTS
       // A commit that is under way counts as a change, whether a reader can see it or not.

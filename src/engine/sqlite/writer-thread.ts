@@ -3,7 +3,7 @@ import { receiveMessageOnPort } from 'node:worker_threads'
 import { type GroupCommitOptions, openGroupCommit } from './group-commit.ts'
 import type { ToWriter } from './messages.ts'
 import type { Program } from './program.ts'
-import type { WriterLink } from './share.ts'
+import type { WriterLink } from './writer.ts'
 
 declare const self: Worker
 

@@ -14,8 +14,16 @@ import {
   type WriterCommand,
 } from './messages.ts'
 import type { Call, Program, Writes } from './program.ts'
-import type { StoreShare, WriterLink } from './share.ts'
-import { type Changes, shareCheckTime } from './versions.ts'
+import { type Changes, type CheckTime, shareCheckTime } from './versions.ts'
+
+/** What another thread of this process needs to use the same store. A message can have it, with the port in its transfer list. */
+export type StoreShare = WriterLink & Pick<GroupCommitOptions, 'path' | 'identity' | 'changes'>
+
+/** What a thread shares with the thread that writes, and with no other: the port for messages, and the time of its checks. */
+export interface WriterLink {
+  readonly port: MessagePort
+  readonly checkedAtMs: CheckTime
+}
 
 /** What a thread that uses a store needs of its process. */
 export interface ThreadOptions {
