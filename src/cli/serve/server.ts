@@ -7,15 +7,7 @@ import { isSurelyFree } from './listeners.ts'
 import type { Tls } from './tls.ts'
 
 /** A server that listens. */
-export interface RunningServer {
-  /** The address that the server listens on, with the port that the system chose, and its URL. */
-  readonly address: Address
-  readonly url: string
-  /** Closes the listener and the idle connections, and resolves when the requests under way are answered. */
-  stop(): Promise<void>
-  /** Closes the remaining connections. Returns how many requests were under way on them. */
-  kill(): number
-}
+export type RunningServer = Awaited<ReturnType<typeof listen>>
 
 /** How a server treats its connections. */
 export interface ListenOptions {
@@ -41,7 +33,7 @@ export interface ListenOptions {
 export type Sharing = 'none' | 'leader' | 'follower'
 
 /** Listens, or rejects with `address_unavailable`. An address is never shared with another process. */
-export async function listen(address: Address, handle: Handle, options: ListenOptions): Promise<RunningServer> {
+export async function listen(address: Address, handle: Handle, options: ListenOptions) {
   const scheme = options.tls === undefined ? 'http' : 'https'
   const refusal = (reason: string, cause?: unknown) =>
     new AppError('address_unavailable', {
@@ -62,14 +54,17 @@ export async function listen(address: Address, handle: Handle, options: ListenOp
   if ('socketPath' in address) chmodSync(address.socketPath, options.socketMode)
   const own = 'socketPath' in address ? address : { host: address.host, port: server.port ?? address.port }
   return {
+    /** The address that the server listens on, with the port that the system chose, and its URL. */
     address: own,
     url: formatAddress(own, scheme),
-    async stop() {
+    /** Closes the listener and the idle connections, and resolves when the requests under way are answered. */
+    async stop(): Promise<void> {
       // Over TLS, the runtime itself would wait until each idle client has answered that its connection ends.
       void server.stop()
       while (server.pendingRequests > 0) await Bun.sleep(STOP_LOOK_MS)
     },
-    kill() {
+    /** Closes the remaining connections. Returns how many requests were under way on them. */
+    kill(): number {
       const requests = server.pendingRequests
       server.stop(true)
       return requests

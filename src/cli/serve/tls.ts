@@ -1,16 +1,11 @@
 import { constants, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { RequestOptions } from 'node:https'
-import { createSecureContext, type PeerCertificate, type SecureContextOptions } from 'node:tls'
+import { createSecureContext, type PeerCertificate } from 'node:tls'
 import { codeOf, misused, readFailure } from '../../error.ts'
 
 /** The certificate of a server with its key, as data that a message can have. */
-export interface Tls {
-  /** The options of the runtime for TLS 1.2 and 1.3. */
-  readonly context: SecureContextOptions
-  /** When the certificate ends, in milliseconds since 1970-01-01 UTC. */
-  readonly validToMs: number
-}
+export type Tls = ReturnType<typeof readTls>
 
 /** RFC 8996 forbids TLS 1.0 and 1.1. */
 const SECURE_OPTIONS = constants.SSL_OP_NO_TLSv1 | constants.SSL_OP_NO_TLSv1_1
@@ -31,7 +26,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
 const ENCRYPTED = /^(?:-----BEGIN |Proc-Type: 4,)ENCRYPTED/m
 
 /** Reads a certificate, followed by its chain, and its private key, in PEM. Throws `misused` if a server cannot use the files. */
-export function readTls(certPath: string, keyPath: string): Tls {
+export function readTls(certPath: string, keyPath: string) {
   const { cert, own } = readCertificate(certPath)
   const key = readPem(keyPath, '--tls-key')
   const context = { cert, key, secureOptions: SECURE_OPTIONS, ciphers: CIPHERS }
@@ -44,6 +39,7 @@ export function readTls(certPath: string, keyPath: string): Tls {
       : (REFUSALS[codeOf(cause)] ?? 'a certificate or the key is damaged or of no known kind')
     throw misused(`The files ${certPath} (--tls-cert) and ${keyPath} (--tls-key) cannot be used: ${reason}.`, cause)
   }
+  // The options of the runtime for TLS 1.2 and 1.3, and when the certificate ends, in milliseconds since 1970-01-01 UTC.
   return { context, validToMs: Date.parse(own.validTo) }
 }
 

@@ -10,7 +10,7 @@ import { markDamaged } from './files/damage-mark.ts'
 import { fileIdentity } from './files/file-system.ts'
 import { movedAway, watchFiles } from './files/moved-files.ts'
 import {
-  type Commit,
+  type CommittedGroup,
   type Failure,
   type ToWriter,
   toFailure,
@@ -95,7 +95,7 @@ export function openGroupCommit(program: Program, options: GroupCommitOptions, r
 /** What a commit has done: the results of each group, and the commit itself. */
 interface Committed {
   readonly results: readonly (WriteResults | undefined)[]
-  readonly commit: Commit
+  readonly commit: CommittedGroup['commit']
 }
 
 /** So many small writes add less than a MiB to the WAL. After a lone one, to ask for its size would take 17 µs of 280 µs. */

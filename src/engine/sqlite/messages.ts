@@ -40,14 +40,8 @@ export type WriterAnswer = 'done' | CommittedGroup | { readonly failure: Failure
 /** A group was committed. Without results, every write was done and returned nothing. */
 export interface CommittedGroup {
   readonly results: WriteResults | undefined
-  /** The commit that the groups of several threads may have shared. Only one of them is told. */
-  readonly commit: Commit | undefined
-}
-
-/** How many writes of all groups a commit had, and how long it took. */
-export interface Commit {
-  readonly writes: number
-  readonly durationMs: number
+  /** How many writes the commit had, and how long it took. Of the threads whose groups shared it, only one is told. */
+  readonly commit: { readonly writes: number; readonly durationMs: number } | undefined
 }
 
 /** What the thread that opened the store is told without having asked: the first failure, and what a checkpoint found. */

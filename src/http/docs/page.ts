@@ -1,7 +1,7 @@
 // Tested in test/http/socket/docs-browser.test.ts.
 // The executable embeds the library: the page loads nothing from other hosts.
 import scalar from '../../../node_modules/@scalar/api-reference/dist/browser/standalone.js' with { type: 'file' }
-import { type HtmlPage, makePage } from '../page/html.ts'
+import { makePage } from '../page/html.ts'
 
 /** On a phone these two elements would cover other text. The page says the same beside them. */
 const STYLE = `body { margin: 0 }
@@ -28,7 +28,7 @@ const SCRIPT = `Scalar.createApiReference(document.body.appendChild(document.cre
 `
 
 /** Makes the page that shows the OpenAPI document to people, and lets them try the API. It works without a network. */
-export function makeDocsPage(publicUrl: string | undefined): Promise<HtmlPage> {
+export function makeDocsPage(publicUrl: string | undefined) {
   return makePage({
     title: 'Plant Store API',
     files: { 'docs.css': STYLE, 'scalar.js': Bun.file(scalar), 'docs.js': SCRIPT },

@@ -4,20 +4,6 @@ import { gzip } from 'node:zlib'
 import { weightOf } from '../accept.ts'
 import { respond } from '../answers.ts'
 
-/** A page for people. */
-export interface HtmlPage {
-  /** The styles, scripts and pictures that it loads. */
-  readonly assets: readonly Asset[]
-  /** The answer with the page, to which `headers` are added. */
-  answer(headers?: Readonly<Record<string, string>>): Response
-}
-
-interface Asset {
-  /** Relative, so that it holds behind any prefix. */
-  readonly path: string
-  answer(request: Request): Promise<Response>
-}
-
 interface PageOptions {
   readonly title: string
   /** The styles and scripts by their names, in the order in which they run. */
@@ -31,7 +17,7 @@ interface PageOptions {
 }
 
 /** Makes a page. It runs only its own scripts, no text becomes code, and no other page may show this one in a frame. */
-export async function makePage({ title, files, head = '', body, policy }: PageOptions): Promise<HtmlPage> {
+export async function makePage({ title, files, head = '', body, policy }: PageOptions) {
   const assets = await Promise.all(Object.entries({ 'icon.svg': ICON, ...files }).map(makeAsset))
   const html = `<!doctype html>
 <html lang="en">
@@ -54,8 +40,10 @@ ${body}
     'referrer-policy': 'no-referrer',
   }
   return {
+    /** The styles, scripts and pictures that it loads. */
     assets,
-    answer: (others = {}) => respond(html, { headers: { ...headers, ...others } }),
+    /** The answer with the page, to which `others` are added. */
+    answer: (others: Readonly<Record<string, string>> = {}) => respond(html, { headers: { ...headers, ...others } }),
   }
 }
 
@@ -84,15 +72,16 @@ function linkTo(path: string): string {
  * Makes a file of a page. Browsers keep it for good, because its name has a hash of its content. It is compressed once, when a
  * client first asks for it.
  */
-async function makeAsset([name, file]: readonly [string, string | Blob]): Promise<Asset> {
+async function makeAsset([name, file]: readonly [string, string | Blob]) {
   const content = typeof file === 'string' ? new Blob([file]) : file
   const hash = Bun.hash(await content.arrayBuffer()).toString(36)
   const type = Bun.file(name).type
   const compress = async () => promisify(gzip)(await content.arrayBuffer(), { level: 9 })
   let compressed: ReturnType<typeof compress> | undefined
   return {
+    /** Relative, so that it holds behind any prefix. */
     path: `assets/${name.replace('.', `-${hash}.`)}`,
-    async answer({ headers }) {
+    async answer({ headers }: Request): Promise<Response> {
       const answerHeaders = {
         'content-type': type,
         'cache-control': 'public, max-age=31536000, immutable',

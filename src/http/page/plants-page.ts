@@ -1,14 +1,14 @@
 // Tested in test/http/pages.test.ts.
 import { isOptional, NEW_PLANT_FIELDS } from '../../domain/plant.ts'
 import { bundle } from './bundle.ts' with { type: 'macro' }
-import { type HtmlPage, makePage } from './html.ts'
+import { makePage } from './html.ts'
 
 const STYLE = bundle('page.css')
 const SCRIPT = bundle('main.tsx')
 const FILES = bundle('../formats/web-file.ts', 'esm')
 
 /** Makes the page on which users see and tend their plants. It uses only the public API. */
-export async function makePlantsPage(hasDocs: boolean, takesJwts: boolean): Promise<HtmlPage> {
+export function makePlantsPage(hasDocs: boolean, takesJwts: boolean) {
   const fields = NEW_PLANT_FIELDS.map((field) => (isOptional(field) ? `${field}?` : field)).join(' ')
   const help = hasDocs ? '<link rel="help" href="docs">' : ''
   const jwt = takesJwts ? '<meta name="jwt" content="yes">' : ''
