@@ -6,7 +6,6 @@ import { SCOPES } from './domain/token.ts'
 import * as values from './values.ts'
 import { option, optionWithDefault } from './values.ts'
 
-/** What the names of all variables begin with. */
 export const VARIABLE_PREFIX = 'PLANTSTORE_'
 
 /** The levels of the log, from the most severe. */
@@ -188,7 +187,6 @@ export const OPTIONS = {
   yes: new Option('--yes', 'Confirms what cannot be undone.'),
 } as const
 
-/** The values of the settings. */
 export type Settings = Readonly<ValuesOf<keyof typeof SETTINGS>>
 
 /** The values of options, as commander would infer them from a chain of `addOption`: a function of all takes what each takes. */

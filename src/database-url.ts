@@ -30,7 +30,6 @@ const SCHEME = /^postgres(?:ql)?:\/\//i
 const PORT = 5432
 const PARAMETERS = ['sslmode', 'sslrootcert', 'channel_binding']
 
-/** Whether a text names a server and not a file. */
 export const isPostgresUrl = (text: string): boolean => SCHEME.test(text)
 
 /**
@@ -80,7 +79,6 @@ export const hidePasswords = (text: string): string => text.replace(PASSWORD, '$
 const DESCRIBED = String.raw`:\/\/[^:/?#@]+@(?:\[[^\]]+\]|[^:/?#@]+):\d+\/[^\s@]*(?:\s|$)`
 const PASSWORD = new RegExp(String.raw`(?<!https?)(?!${DESCRIBED})(:\/+[^:/?#]*):.*@`, 'gi')
 
-/** Whether the server is on this machine. */
 export const isLocal = ({ host }: PostgresAddress): boolean =>
   host.startsWith('/') || host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 

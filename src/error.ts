@@ -97,7 +97,6 @@ export function readFailure(error: unknown): string {
 /** The code of an error of the system, a driver or the runtime, like `ENOENT`. Empty if it has none. */
 export const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '')
 
-/** What `ask` returns, or `undefined` if it throws. */
 export function orUndefined<T>(ask: () => T): T | undefined {
   try {
     return ask()

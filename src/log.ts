@@ -1,7 +1,6 @@
 import pino, { type DestinationStream } from 'pino'
 import { escapeControls, escapeControlsInLines } from './controls.ts'
 
-/** Logs lines. */
 export type Logger = pino.Logger
 
 /** How many bytes of lines wait for a reader of stdout. Later lines are dropped, so that the service goes on. */
@@ -51,7 +50,6 @@ const shortLines =
     return text
   }
 
-/** A JSON line with its texts cut to a length. */
 function cutLine(line: string, length: number): string {
   const record: unknown = JSON.parse(line)
   const cut = (_: string, value: unknown): unknown => {

@@ -52,7 +52,6 @@ export const duration = (minText: string, maxText = '36500d') => quantity(UNITS_
 /** A size in bytes. */
 export const size = quantity(UNITS_BYTES, '1B', '1024MiB')
 
-/** A whole number from `min` to `max`. */
 export const count =
   (max: number, min = 1): Parser<number> =>
   (text) => {
@@ -99,23 +98,19 @@ export const database: Parser<string> = (text) => {
   return url !== undefined || isPath ? text : refuse('the path of a file, or postgres://USER@HOST/DATABASE')
 }
 
-/** A text that fulfils a rule. */
 const textThat =
   (fulfils: (text: string) => boolean, rule: string): Parser<string> =>
   (text) =>
     fulfils(text) ? text : refuse(rule)
 
-/** The path of a file. */
 export const path = textThat((text) => !text.includes('\0'), 'the path of a file')
 
-/** The name of a user. */
 export const userName = textThat((text) => USER_NAME.test(text), USER_NAME_RULE)
 
 /** The name of a user whom a command may make. */
 export const newUserName: Parser<string> = (text) =>
   text.startsWith(PROVIDER_USER_PREFIX) ? refuse(OTHER_NAME_RULE) : userName(text)
 
-/** Any text. */
 export const text: Parser<string> = (text) => text
 
 /** What a token is for, in one line. */
@@ -153,7 +148,6 @@ export const time: Parser<number> = (text) => {
   return isTime ? ms : refuse('a time in UTC, like 2027-01-31 or 2027-01-31T18:00:00Z')
 }
 
-/** One of a few words. */
 export const oneOf = <const T extends string>(words: readonly T[]): Parser<T> => {
   const parse = (text: string) => words.find((word) => word === text) ?? refuse(`one of ${words.join(', ')}`)
   return Object.assign(parse, { words })
@@ -168,7 +162,6 @@ export const listOf =
   <T>(parser: Parser<T>): Parser<readonly T[]> =>
   (text, before = []) => [...before, ...text.split(',').map((part) => parser(part))]
 
-/** An option with a value. */
 export const option = <Flags extends string, T>(flags: Flags, parser: Parser<T>) => ({
   help(help: string) {
     const made = new Option(flags, help)

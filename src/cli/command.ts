@@ -8,7 +8,6 @@ import { databaseOf, openStore } from '../store/open.ts'
 import { EXIT, type Io } from './io.ts'
 import { placeOf, SETTINGS_FILE } from './service-settings.ts'
 
-/** The names of options in `OPTIONS`. */
 export const namesOf = <Options extends object>(options: Options) =>
   // `keys` forgets the names.
   Object.keys(options) as (keyof Options)[]
@@ -19,7 +18,6 @@ export const STORE_OPTIONS = namesOf(HOW_TO_OPEN)
 
 type DatabaseOptions = ValuesOf<keyof typeof DATABASE_SETTINGS>
 
-/** These options as the store takes them. */
 export const openOptionsOf = ({ databasePasswordFile, databasePrepare, durability }: DatabaseOptions) => ({
   passwordFile: databasePasswordFile,
   preparesNothing: !databasePrepare,
@@ -60,13 +58,11 @@ export async function reportDatabase(command: CommandUnknownOpts, { report }: Pi
   await report(`The database is ${location}, chosen by ${CHOSEN_BY[source] ?? source}.`)
 }
 
-/** Prints a sentence about a database as a warning. */
 export const warnOn =
   ({ report }: Pick<Io, 'report'>) =>
   (problem: string) =>
     void report(`Warning: ${problem}`)
 
-/** Says that the schema of the database was raised. */
 export const tellRaise = (log: { warn(text: string): void }) => (from: number, to: number) =>
   log.warn(`The schema of the database was raised from version ${from} to ${to}: older executables refuse it.`)
 

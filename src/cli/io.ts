@@ -14,11 +14,8 @@ export interface Io extends Clocks {
   print(text: string | Uint8Array): Promise<void>
   /** Prints a line for people on stderr, or several lines, as `textOfLines`. */
   report(lines: string | readonly string[]): Promise<void>
-  /** Whether stdout is a terminal. */
   readonly printsToTerminal: boolean
-  /** The bytes of stdin as they arrive. */
   stdin(): AsyncIterable<Uint8Array>
-  /** Whether stdin is a terminal. */
   readonly readsTerminal: boolean
   /**
    * The first signal that asks to end calls the latest listener. A second one, or one before there is a listener, ends the
@@ -34,7 +31,6 @@ export interface Io extends Clocks {
   onHangup(listener: () => void): void
   /** Whether a process of this user runs. */
   isRunning(pid: number): boolean
-  /** Ends the process at once. */
   exit(code: number): never
 }
 
@@ -42,10 +38,8 @@ export interface Io extends Clocks {
 export const textOfLines = (lines: string | readonly string[]): string =>
   `${[lines].flat().map(escapeControls).join('\n')}\n`
 
-/** The lines of a text of ours. */
 export const linesOf = (text: string): readonly string[] => text.replace(/\n$/, '').split('\n')
 
-/** The signals that ask a process to end. */
 export type Signal = 'SIGHUP' | 'SIGINT' | 'SIGTERM'
 
 /** The exit codes. `closedPipe` is the code that a shell reports for a program that SIGPIPE ended: 128 plus 13. */
@@ -62,7 +56,6 @@ export class Ended extends Error {
 export const isClosedPipe = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'EPIPE'
 
-/** Why output failed, for a message. */
 export const printFailure = (error: Error): string => (isClosedPipe(error) ? 'nobody reads stdout' : error.message)
 
 /** The exit code of a process that a signal ended (POSIX shells: 128 plus its number). */

@@ -25,14 +25,12 @@ export const renderPlantLines = (plants: readonly OwnedPlant[]): string =>
 const renderPlantLine = ({ user, id, plant }: OwnedPlant): string =>
   `{"user":${JSON.stringify(user)},${plantJson(plant, id).slice(1)}\n`
 
-/** The first line of CSV. */
 export const CSV_HEADER = renderCsv([[...NEW_PLANT_FIELDS]])
 
 /** Renders plants as lines of CSV (RFC 4180), without their user. */
 export const renderPlantCsv = (plants: readonly OwnedPlant[]): string =>
   renderCsv(plants.map(({ id, plant }) => [id, ...valuesOf(plant)]))
 
-/** The fields of a plant as columns of a CSV. */
 const CSV_FIELDS = NEW_PLANT_FIELDS.map((name) => ({ name, isOptional: isOptional(name) }))
 
 /**
@@ -107,7 +105,6 @@ export async function* readLines(stream: AsyncIterable<Uint8Array>, maxBytes: nu
   if (bytes > 0) yield [Buffer.concat(parts)]
 }
 
-/** The line without a BOM. */
 const withoutBom = (line: Uint8Array) => line.subarray(line.subarray(0, 3).toHex() === 'efbbbf' ? 3 : 0)
 
 /**

@@ -1,7 +1,6 @@
 /** The smallest and the largest identifier: a two's complement integer of 64 bits. */
 export const INT64_MIN = -(2n ** 63n)
 export const INT64_MAX = 2n ** 63n - 1n
-/** What an int64 is, for a message. */
 export const INT64_RULE = `a whole number from ${INT64_MIN} to ${INT64_MAX}`
 
 const INT64_DIGITS_MAX = 19

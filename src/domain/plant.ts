@@ -31,11 +31,9 @@ const plantProperties = {
   tag: Type.Optional(Text('Tag that specifies the type of plant', 'evergreen')),
 }
 
-/** The fields of a plant for a sentence. */
 export const FIELDS_IN_WORDS = enumerate(Object.keys(plantProperties))
 const TEXT_RULE = `${FIELDS_IN_WORDS} must hold neither U+0000 nor an unpaired surrogate.`
 
-/** The examples of the fields. */
 const exampleOf = (properties: TProperties) =>
   Object.fromEntries(Object.entries(properties).map(([name, { example }]) => [name, example]))
 
@@ -91,7 +89,6 @@ export type ConflictRule = (typeof CONFLICT_RULES)[number]
 /** The fields that a client sends. */
 export const NEW_PLANT_FIELDS = Object.keys(NewPlant.properties) as readonly (keyof NewPlant)[]
 
-/** Whether a plant may lack the field. */
 export const isOptional = (field: keyof NewPlant): boolean => !REQUIRED.includes(field)
 const REQUIRED: readonly string[] = NewPlant.required ?? []
 
@@ -110,7 +107,6 @@ type ForEach<Names extends string, Value> = [Names] extends [never]
 /** A plant, or a row with a column for each of its fields. */
 export type PlantRow = Readonly<Partial<Record<keyof Plant, string | null>>>
 
-/** The values of a plant or a row. */
 export function valuesOf(row: PlantRow): PlantValues {
   const values: (string | null)[] = []
   for (const field of PLANT_FIELDS) values.push(row[field] ?? null)

@@ -55,7 +55,6 @@ export interface Token {
   readonly lastUsedAtMs: number | undefined
   /** The token that replaces this one, if this one was rotated. */
   readonly replacedBy: TokenId | undefined
-  /** Since when the user is blocked. */
   readonly userBlockedAtMs: number | undefined
 }
 
@@ -80,7 +79,6 @@ export function tokenState(token: Caller, nowMs: number): 'active' | 'blocked' |
   return token.userBlockedAtMs === undefined ? 'active' : 'blocked'
 }
 
-/** Bytes of randomness in a token: 256 bits. */
 export const TOKEN_RANDOM_BYTES = 32
 
 /** What a new token shall be. `expiresAfterMs` counts from its creation. */

@@ -33,7 +33,6 @@ export function openCsv(header: string, fields: readonly PlantField[]): CsvReade
   return `the column \`${wrong}\` is no field of a plant, or is there twice: leave it out.`
 }
 
-/** Reads the lines behind a header. */
 function readRows(delimiter: string, columns: readonly (PlantField | undefined)[]): CsvReader {
   const toMember = (text: string, at: number) => {
     const { name, isOptional } = columns[at] ?? {}

@@ -41,7 +41,6 @@ export interface WebFile {
     readonly form: FileForm
     readonly plants: AsyncIterable<{ readonly line: FileLine; readonly plant: PlantTexts | string }>
   }
-  /** Renders plants as lines of CSV. */
   toCsv(plants: readonly PlantTexts[], names: readonly string[], delimiter: string): string
 }
 

@@ -186,7 +186,6 @@ export const ERRORS = {
   },
 } as const satisfies Partial<Record<ErrorKind, ErrorEntry>>
 
-/** The errors that a client can meet. */
 export type HttpErrorKind = keyof typeof ERRORS
 
 /** The HTTP status of an error: the first three digits of its code. */
@@ -227,7 +226,6 @@ export function answerTagged({ headers }: Request, { body, bodyBytes, etag, link
   return response
 }
 
-/** The error codes as a Markdown table. */
 export function codeTable(): string {
   const rows = Object.values(ERRORS).map(({ code, when }) => `| ${code} | ${when} |`)
   return ['| `error` | when |', '|---|---|', ...rows].join('\n')

@@ -35,7 +35,6 @@ export function createApp(options: AppOptions): Handle {
   return options.corsOrigin === undefined ? answer : allowOrigins(options.corsOrigin, answer)
 }
 
-/** Makes what the routes share. */
 export const createServices = (options: AppOptions): Services => ({
   ...options,
   countRequest: options.rateLimit && limitRate(options.rateLimit),

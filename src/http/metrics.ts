@@ -83,7 +83,6 @@ export function threadMetrics(sources: MetricSources) {
   }
 }
 
-/** The metrics of the library whose names match a pattern. */
 function libraryMetrics(pattern: RegExp, labels: object = {}): Registry {
   const register = new Registry()
   collectDefaultMetrics({ register, labels })
@@ -91,7 +90,6 @@ function libraryMetrics(pattern: RegExp, labels: object = {}): Registry {
   return register
 }
 
-/** Our metrics, with the help of each. */
 const HELP = {
   plantstore_http_requests_total:
     'Requests that were answered, by operation and status. The operation of unknown paths is other.',

@@ -30,7 +30,6 @@ export const OTHER_OPERATION = 'other'
 /** Where a request has its context, before Elysia makes its own and after. A property costs less than a `WeakMap`. */
 export const CONTEXT = Symbol('context')
 
-/** A request as `withLogAndMetrics` passes it on. */
 export interface RequestWithContext extends Request {
   [CONTEXT]?: RequestContext
 }
@@ -38,7 +37,6 @@ export interface RequestWithContext extends Request {
 /** Answers a request that `withLogAndMetrics` passes on. */
 export type Handler = (request: Request, context: RequestContext) => Response | Promise<Response>
 
-/** The context of a request that `withLogAndMetrics` passed on. */
 export function contextOf(request: RequestWithContext): RequestContext {
   const context = request[CONTEXT]
   if (context === undefined) throw new TypeError('the request did not come through withLogAndMetrics()')

@@ -1,7 +1,6 @@
 import { ERRORS, type HttpErrorKind } from './answers.ts'
 import type { RequestContext } from './request-context.ts'
 
-/** Upper bounds of the writes in a group commit. */
 const GROUP_BOUNDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 /** Upper bounds of durations: a cached list takes microseconds, and no request or commit waits for more than a few seconds. */
 const DURATION_BOUNDS_S = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]

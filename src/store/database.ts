@@ -19,7 +19,6 @@ export const RESTORE =
 export interface NamedDatabase {
   /** How messages name the database: an absolute path, or a URL without its password. */
   readonly location: string
-  /** What to do if the database is damaged. */
   readonly repairAdvice: string
   /**
    * Opens the store. Rejects with `store_unusable`. Calls `onFailure` once if the store fails later and must not be written to
@@ -30,7 +29,6 @@ export interface NamedDatabase {
   check(options: OpenOptions): Promise<readonly string[]>
   /** Loads the tools of a database file. Rejects with `misused` if the database is not a file. */
   fileTools(): Promise<FileTools>
-  /** Loads what `copy` needs. */
   copyTools(options: CopyOptions): Promise<CopyTools>
 }
 
@@ -53,13 +51,11 @@ export interface DatabaseAccess {
   readonly preparesNothing?: boolean
 }
 
-/** How `copy` uses both stores. */
 export interface CopyOptions extends Pick<OpenOptions, 'onEvent' | 'onRaised' | 'durability'> {
   /** Other processes may write to the source, and the copy lacks their writes. */
   readonly isSnapshot?: boolean
 }
 
-/** Both ends of a copy. */
 export interface CopyTools {
   /**
    * Opens the store to copy from. Without `isSnapshot`, a copy of a store that is written to meanwhile rejects with
@@ -90,9 +86,9 @@ export interface OpenOptions extends Partial<Omit<EngineOptions, OwnOption>> {
 }
 
 /**
- * How long writes may wait in a queue; and with PostgreSQL, how long statements are repeated after conflicts and lost connections,
- * and when a server without an answer counts as unreachable. Every request gets its answer before the shortest --idle-timeout
- * cuts its connection.
+ * How long writes may wait in a queue. With PostgreSQL, also how long statements are repeated after conflicts and lost
+ * connections, and when a server without an answer counts as unreachable. Every request gets its answer before the shortest
+ * --idle-timeout cuts its connection.
  */
 export const STORE_DEADLINES = { ...QUEUE_DEADLINES, repeatMs: 2000, answerMs: 5000 }
 export type StoreDeadlines = Readonly<typeof STORE_DEADLINES>
@@ -162,7 +158,6 @@ export interface PlantImport {
   store(isAtomic: boolean): AsyncGenerator<Readonly<Record<'written' | 'durable' | 'users' | 'created', number>>>
 }
 
-/** A line of the staging table. */
 export type ExistingLine = Omit<OwnedPlant, 'plant'> & { readonly line: bigint }
 
 /**

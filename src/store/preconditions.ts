@@ -11,7 +11,6 @@ export const NO_PLANT = valuesOf(Object.fromEntries(PLANT_FIELDS.filter(isOption
 
 /** What a write has to find: a plant or none, a plant, none, or a plant with exactly these values. */
 export type Expected = 'any' | 'some' | 'none' | PlantValues
-/** Whether a put may make a plant. */
 export const mayMake = (expected: Expected): boolean => expected === 'any' || expected === 'none'
 
 /**

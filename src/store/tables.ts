@@ -22,10 +22,8 @@ export const COLUMNS: Readonly<Record<Table, Readonly<Record<string, 'integer' |
 /** The columns of the primary keys. All are integers. */
 export const KEYS = { users: ['id'], tokens: ['id'], plants: ['user_id', 'id'] } as const
 export const PLANT_COLUMNS = Object.keys(COLUMNS.plants)
-/** The columns of a plant's fields, in SQL. */
 export const FIELD_COLUMNS = PLANT_FIELDS.join(', ')
 
-/** The number of rows of each table. */
 export type Counts = Readonly<Record<Table, number>>
 
 /** Counts the rows of each table, in the order of `TABLES`. */

@@ -11,7 +11,6 @@ import { progressLines, runUntilSignal } from '../long-task.ts'
 import { counted, toJson } from '../output.ts'
 import { readPlants } from '../plant-lines.ts'
 
-/** How many refused lines are printed. */
 export const REFUSALS_SHOWN_MAX = 20
 
 /** An import, and how far it has come. */
@@ -106,7 +105,6 @@ async function requireNone(refusals: AsyncIterable<string> | Iterable<string>, j
   throw new AppError('file_unusable', { message })
 }
 
-/** Stores all plants of the staging table. */
 async function storeLines(job: ImportJob, target: PlantImport, signal: AbortSignal, io: Io): Promise<void> {
   const { isAtomic, lines } = job
   if (isAtomic) await io.report('Creates and deletes of servers wait until all is in, or are refused.')

@@ -10,7 +10,6 @@ import { describe, fieldsOf, type NewToken, readHash } from '../token-text.ts'
 import { createBatch, readBatch } from './token-batch.ts'
 import { importCommand } from './token-import.ts'
 
-/** The commands of `token`. */
 export const tokenCommands = (program: Command, io: Io): void => {
   const token = program.command('token').description('Creates, imports, rotates, lists, revokes and hashes tokens.')
   createCommand(token, io)

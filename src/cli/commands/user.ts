@@ -11,7 +11,6 @@ import { counted, printPages, readPages, tableOfPages, toIso, toJson } from '../
 /** A page of `user list`. PostgreSQL sorts the names of all users for each page, so a page is long. */
 export const USER_PAGE_ROWS = 10_000
 
-/** `user list`, `user block`, `user unblock` and `user delete`. */
 export const userCommands = (program: Command, io: Io): void => {
   const user = program.command('user').description('Lists, blocks and deletes users.')
   listCommand(user, io)
@@ -68,7 +67,6 @@ function blockCommand(user: Command, io: Io, name: 'block' | 'unblock') {
 
 const parseName = (text: string): string => parseValue(text, userName, 'The name of a user')
 
-/** The options that name a user of an identity provider. */
 const SUBJECT_OPTIONS = ['subject', 'issuerOfSubject'] as const
 
 /** The user whom a command is about, who has a name or a subject. */

@@ -6,7 +6,6 @@ import { type Handle, SLOW_READER_S } from '../../http/connection.ts'
 import { isSurelyFree } from './listeners.ts'
 import type { Tls } from './tls.ts'
 
-/** A server that listens. */
 export type RunningServer = Awaited<ReturnType<typeof listen>>
 
 /** How a server treats its connections. */

@@ -10,7 +10,6 @@ export interface ThreadStart {
   readonly readyAtMs: Float64Array<SharedArrayBuffer>
   readonly number: number
   readonly share: StoreShare
-  /** How many threads listen. */
   readonly listening: Int32Array<SharedArrayBuffer>
 }
 

@@ -62,7 +62,6 @@ function refusesFilesBeside(path: string): boolean {
   }
 }
 
-/** Another connection has the lock. */
 export const isLocked = (error: unknown): boolean => /^SQLITE_(?:BUSY|LOCKED)/.test(codeOf(error))
 
 /** The disk has no space left for the database, its WAL or its WAL-index, unless `isRefusedWrite` has another reason. */

@@ -1,7 +1,6 @@
 // Tested in test/engine/toy.test.ts.
 import type { Database } from 'bun:sqlite'
 
-/** Numbers of rows by the names of tables. */
 export type Counts = Readonly<Record<string, number>>
 
 /** What the engine needs to know of a product's database file. */

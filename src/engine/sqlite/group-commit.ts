@@ -27,7 +27,6 @@ export interface GroupCommitOptions {
   /** The identity of the file that the store has opened. Writes to another file at the path would be lost. */
   readonly identity: string
   readonly durability: Durability
-  /** The settings of the program. */
   readonly settings: unknown
   /** Announces here what a commit changes, its own or another process's. */
   readonly changes: Changes
@@ -39,7 +38,6 @@ export interface ReadingThread {
   readonly port: { postMessage(answer: WriterAnswer): void }
 }
 
-/** A group of writes of a thread. */
 type ClientGroup = Extract<ToWriter, { group: unknown }> & { readonly thread: ReadingThread }
 
 /**

@@ -30,7 +30,6 @@ export interface Failure {
   readonly kind: ErrorKind
   readonly outcomeIsUnknown: boolean
   readonly reason: string
-  /** SQLite has read a damaged page. */
   readonly isDamage?: boolean
 }
 
@@ -47,10 +46,8 @@ export interface CommittedGroup {
 /** What the thread that opened the store is told without having asked: the first failure, and what a checkpoint found. */
 export type WriterReport = { readonly failure: Failure } | { readonly event: EngineEvent }
 
-/** A message from the thread that writes. */
 export type FromWriter = WriterAnswer | { readonly report: WriterReport }
 
-/** Makes plain data of an error. */
 export function toFailure(error: unknown): Failure {
   if (!(error instanceof AppError)) return { kind: 'bug', outcomeIsUnknown: false, reason: Bun.inspect(error) }
   const { kind, outcomeIsUnknown, cause } = error

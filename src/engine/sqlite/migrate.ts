@@ -26,7 +26,6 @@ export function migrate(writer: Database, path: string, format: Format, onRaised
   return version === 0
 }
 
-/** Reads a pragma whose value is a number. */
 export const pragmaNumber = (db: Database, pragma: string, schema = 'main'): number =>
   Number(rowsOf(db, `pragma ${schema}.${pragma}`)[0]?.[0])
 

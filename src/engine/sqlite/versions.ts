@@ -56,7 +56,6 @@ const shareNumbers = (length: number): Numbers =>
 const shareBigNumbers = (length: number): BigNumbers =>
   new BigInt64Array(new SharedArrayBuffer(length * BigInt64Array.BYTES_PER_ELEMENT))
 
-/** Nothing has changed yet. */
 export const shareChanges = (): Changes => ({
   begun: shareNumbers(SLOTS),
   ended: shareNumbers(SLOTS),
@@ -72,7 +71,6 @@ export const shareCheckTime = (): CheckTime => shareBigNumbers(1).fill(BigInt(Nu
 /** The slots that the writes of a transaction change, with the lowest id that they change there. */
 export type ChangedSlots = Map<number, bigint>
 
-/** Adds what a write has changed. */
 export function addChange(slots: ChangedSlots, change: Change | undefined): void {
   if (change === 'shared') slots.set(SHARED, ANY_ID)
   else if (change === 'everything') for (let slot = 0; slot < SLOTS; slot++) slots.set(slot, ANY_ID)

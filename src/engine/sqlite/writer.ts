@@ -31,7 +31,6 @@ export interface ThreadOptions {
   readonly threads?: number | undefined
   /** Called for each group of writes, for the metrics. */
   readonly observer?: EngineObserver | undefined
-  /** A clock that never jumps, in milliseconds. */
   readonly monotonicMs: () => number
   /** Within this time the thread sees what another process has changed in the same file. */
   readonly othersSeenWithinMs: number
@@ -42,7 +41,6 @@ export interface ThreadOptions {
 /** How a thread uses the connection that writes. */
 export interface WriterOptions extends ThreadOptions {
   readonly open: OpenChannel
-  /** Called with each event that the operator should know of. */
   readonly onEvent: (event: EngineEvent) => void
   /** Called with the error of each group and each checkpoint that fails, and once if the thread ends before it was closed. */
   readonly onFailure: (error: unknown) => void
@@ -197,7 +195,6 @@ export function useThread(
   }
   return {
     open,
-    /** A link for another thread of this process. */
     addLink(): WriterLink {
       const checkedAtMs = shareCheckTime()
       const { port1, port2 } = new MessageChannel()

@@ -3,7 +3,6 @@ import type { Static, TSchema } from '@sinclair/typebox'
 import type { OpenAPIV3 } from 'openapi-types'
 import { ERRORS, ErrorBody, type HttpErrorKind, JSON_TYPE, statusOf } from '../answers.ts'
 
-/** The errors that every operation can answer. */
 const COMMON_ERRORS = [
   'several_hosts',
   'token_missing',
@@ -87,5 +86,4 @@ function carrying(body: TSchema, headers: readonly string[] = [], examples: Open
   return { headers: Object.fromEntries(references), ...content }
 }
 
-/** A reference to a component of the document. */
 export const ref = (kind: 'schemas' | 'headers', name: string) => ({ $ref: `#/components/${kind}/${name}` })

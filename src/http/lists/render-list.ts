@@ -57,12 +57,11 @@ export async function cappedList(store: Plants, user: UserId, range: ListRange):
   return { body, bodyBytes, etag, link, next: part.isCut ? undefined : next }
 }
 
-/** A part of the JSON of a list. */
 export type ListPart = Awaited<ReturnType<ReturnType<typeof renderList>>>
 
 /**
- * Returns a function that reads and renders the next part of a list, and counts its bytes in UTF-8. The list ends before the plant
- * that would make it longer than `maxBytes`, but holds at least one. In the last part, `next` is the id of the last plant if more
+ * Returns a function that renders the next part of a list, and counts its bytes in UTF-8. The list ends before the plant that
+ * would make it longer than `maxBytes`, but holds at least one. In the last part, `next` is the id of the last plant if more
  * follow, and `isCut` tells that the next one would make the list too long.
  */
 export function renderList(

@@ -14,7 +14,6 @@ export const RENEW_MIN_MS = 1000
 /** The server shows all connections of this program under this name. */
 export const APPLICATION_NAME = 'plantstore'
 
-/** How to connect to a database. */
 export interface ConnectionOptions extends DatabaseAccess {
   readonly address: PostgresAddress
 }

@@ -21,7 +21,6 @@ const CHECKS: readonly string[] = [
   ...findRuleBreaks('plantstore.'),
 ]
 
-/** The number of tokens that expire soon. */
 const COUNT_EXPIRING = `select count(*) as tokens from (select 1 from plantstore.tokens where revoked_at_ms is null
   and replaced_by is null and expires_at_ms > $1 and expires_at_ms <= $2 limit ${EXPIRING_TOKENS_MAX}) as soon`
 
@@ -30,7 +29,6 @@ const MEASURE_SIZE = `select sum(pg_catalog.pg_total_relation_size(tables.oid)):
   from pg_catalog.pg_class as tables join pg_catalog.pg_namespace as schemas on schemas.oid = tables.relnamespace
   where schemas.nspname = 'plantstore' and tables.relkind = 'r'`
 
-/** The health and the statistics of a store in PostgreSQL. */
 export const health = ({ read, writePlant, load }: Connections) =>
   ({
     async checkReady() {

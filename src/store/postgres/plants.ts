@@ -22,7 +22,6 @@ const PAGE_TEXT_BYTES = 3 * PAGE_TEXT_LENGTH
 /** The same up to the plant behind so much text, which tells that the page is not the last one. */
 const SELECT_PAGE = selectPart('plants', 'id', IN_RANGE, PAGE_TEXT_BYTES, { names: NAMES, rowsAfter: 1 })
 
-/** Plants in PostgreSQL. */
 export function plants({ read, writePlant }: Connections) {
   const getPlant = async (user: UserId, id: bigint) => {
     const [row] = await read<PlantRow>(SELECT_ONE, [user, id])

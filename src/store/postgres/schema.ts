@@ -24,7 +24,6 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
   tokenExpiry,
   tokenChanges,
 ].map(statementsOf)
-/** The schema that this executable knows. */
 export const SCHEMA_VERSION = MIGRATIONS.length
 
 /** How long a start tries to migrate while others do the same. */

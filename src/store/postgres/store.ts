@@ -11,7 +11,6 @@ import { inspect, migrate } from './schema.ts'
 import { tokens } from './tokens.ts'
 import { users } from './users.ts'
 
-/** The pause between two attempts to reach a server. */
 const REACH_RETRY_MS = 200
 
 /**

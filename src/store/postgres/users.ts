@@ -18,7 +18,6 @@ const DELETE_TOKENS = 'delete from plantstore.tokens where user_id = $1 returnin
 const DELETE_BATCH = `delete from plantstore.plants where user_id = $1
   and id in (select id from plantstore.plants where user_id = $1 order by id limit $2) returning id`
 
-/** Users in PostgreSQL. */
 export function users({ read, changeTokens, deadlines }: Connections) {
   const countRows = async (table: 'plants' | 'tokens', users: readonly bigint[]) => {
     const select = `select user_id, count(*) as rows from plantstore.${table} where user_id = any($1) group by user_id`
@@ -95,7 +94,6 @@ async function ensureUser(query: Query, name: string, createdAtMs: number): Prom
   return user?.id ?? NOBODY
 }
 
-/** The user with a name. */
 export async function findUser(query: Query, name: string): Promise<FoundUser | undefined> {
   const select = 'select id, blocked_at_ms as "blockedAtMs" from plantstore.users where name = $1'
   const [row] = await query<Row>(select, [name])

@@ -4,7 +4,6 @@ import { openSqliteStore } from './store.ts'
 
 const loadTools = async (path: string) => (await import('./tools/file-tools.ts')).fileTools(path)
 
-/** The SQLite file at this path. */
 export const sqliteDatabase = (path: string): NamedDatabase => ({
   location: path,
   repairAdvice: RESTORE,

@@ -10,7 +10,6 @@ import rotationBlock from './migrations/0002-rotation-block.sql' with { type: 't
 import lastBackupTokenExpiry from './migrations/0003-last-backup-token-expiry.sql' with { type: 'text' }
 
 export const MIGRATIONS: readonly string[] = [usersTokensPlants, rotationBlock, lastBackupTokenExpiry]
-/** The schema that this executable knows. */
 export const SCHEMA_VERSION = MIGRATIONS.length
 
 /** SQLite takes any bytes for a text. `findBrokenRows` defines the function. */
@@ -23,7 +22,6 @@ const MISCOUNTS = ['users', 'tokens'].map(
       from main.sqlite_sequence where name = '${table}'), last = 0) <> 1`,
 )
 
-/** The SQLite file of a store of plants. */
 export const PLANT_FORMAT: Format<Counts> = {
   // The letters `plst`.
   applicationId: 0x706c7374,

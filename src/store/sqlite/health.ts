@@ -7,7 +7,6 @@ import { withKnownOutcome } from '../../error.ts'
 import { PLANT_FORMAT } from './format.ts'
 import type { Writes } from './writing/writes.ts'
 
-/** The health and the statistics of a SQLite file. */
 export function health({ path, reader, read, checkpointedAtMs, writer: { write, load } }: Connections<Writes>) {
   const selectOne = reader.prepare('select 1 from users limit 1')
   const measure = reader.prepare<unknown, [number, number]>(

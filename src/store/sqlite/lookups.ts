@@ -12,7 +12,6 @@ export function requireUser(db: Database, name: string): UserId {
   return user.id
 }
 
-/** The user with a name. */
 export function findUser(db: Database, name: string): FoundUser | undefined {
   const select = 'select id, blocked_at_ms as "blockedAtMs" from users where name = ?1'
   const row = db.prepare<Row, [string]>(select).get(name)

@@ -9,7 +9,6 @@ import { takePage } from '../rows.ts'
 import { FIELD_COLUMNS } from '../tables.ts'
 import type { Writes } from './writing/writes.ts'
 
-/** Plants in SQLite. */
 export function plants({ reader, read, writer: { write }, versions }: Connections<Writes>) {
   const select = reader.prepare<PlantRow & Pick<StoredPlant, 'id'>, [UserId, bigint, number]>(
     `select id, ${FIELD_COLUMNS} from plants where user_id = ?1 and id >= ?2 order by id limit ?3`,

@@ -6,7 +6,6 @@ import { fromRow, type Row } from '../rows.ts'
 import { findUser, requireUser } from './lookups.ts'
 import type { Writes } from './writing/writes.ts'
 
-/** Users in SQLite. */
 export function users({ reader, read, writer: { write, emptyWal } }: Connections<Writes>) {
   return {
     listUsers: ({ name, after = '', limit = PAGE_ROWS } = {}) =>

@@ -3,7 +3,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { storeUnusable } from '../../engine/errors.ts'
 import { type Counts, TABLES, type Table, toText } from '../tables.ts'
 
-/** The values of a row's columns. */
 export type Row = readonly (bigint | string | Uint8Array | null)[]
 
 /** A batch of rows ends with the row that reaches one of these limits. The length of its text is in characters or bytes. */
@@ -18,7 +17,6 @@ export interface Contents {
   batches(table: Table): AsyncIterable<readonly Row[]>
 }
 
-/** A store to copy from. */
 export interface Source extends Contents {
   /** Rejects with `store_unusable` if another process has written to the store. Missing if nobody can, or may. */
   readonly requireUnchanged?: () => Promise<void>

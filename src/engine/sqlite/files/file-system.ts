@@ -61,7 +61,6 @@ export function withFile<T>(path: string, flags: 'r' | 'wx', use: (file: number)
 /** Makes the entries of a directory durable: new names, and names that are gone. */
 export const syncDirectory = (path: string): void => withFile(path, 'r', fs.fsyncSync)
 
-/** The permission bits of a file's mode. */
 const PERMISSIONS = 0o777
 const ROOT_ID = 0
 /** The errors of a system that cannot change a file's owner (chown(2)). */

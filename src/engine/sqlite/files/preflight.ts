@@ -173,11 +173,9 @@ function inspectSchema(role: FileRole, path: string, format: Format, open: (path
   }
 }
 
-/** There is no file. */
 export const databaseMissing = (path: string) =>
   storeUnusable(`There is no database ${path}: name the one that the server uses.`)
 
-/** The database is there, but has no schema yet. */
 export const databaseEmpty = (path: string) => storeUnusable(`The database ${path} has nothing in it yet.`)
 
 /** Refuses a file whose header is not that of our database. */

@@ -74,7 +74,6 @@ const definitionsIn = (db: Database): readonly Definition[] =>
     // The statement selects these four columns.
     .map((row) => row.map((value) => (typeof value === 'string' ? value : `\0${value}`)) as unknown as Definition)
 
-/** The definitions that are not among the others. */
 function without(definitions: readonly Definition[], others: readonly Definition[]): readonly Definition[] {
   const texts = new Set(others.map((definition) => JSON.stringify(definition)))
   return definitions.filter((definition) => !texts.has(JSON.stringify(definition)))

@@ -177,7 +177,6 @@ async function cloneLargest(
   } while (batch === BATCH_ROWS)
 }
 
-/** Any name as an identifier in SQL. */
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 /** Throws if the clone is damaged or lacks rows, if a row breaks a rule, or if another program has changed the schema since. */

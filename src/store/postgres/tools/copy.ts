@@ -103,7 +103,6 @@ export const fillPostgres = <T>(
     return result
   })
 
-/** Works with at most two connections. */
 async function withClient<T>(options: ConnectionOptions, work: (client: Client) => Promise<T>): Promise<T> {
   const client = createClient(options, 2)
   try {

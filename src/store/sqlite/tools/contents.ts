@@ -66,7 +66,6 @@ export const exportPlants =
     if (read < plants) throw fileDamaged('database', path, `has ${plants - read} plants that belong to no user`)
   }
 
-/** Reads the rows of a statement in batches. */
 function* readBatches<R extends object>(select: Statement<R, []>): Generator<readonly R[]> {
   let batch: R[] = []
   let length = 0

@@ -27,7 +27,6 @@ import { PLANT_FORMAT, SCHEMA_VERSION } from '../format.ts'
 import { exportPlants } from './contents.ts'
 import { importPlants } from './import.ts'
 
-/** The tools for the SQLite file at this path. */
 export const fileTools = (path: string): FileTools => {
   const translated = <Result>(work: () => Promise<Result>): Promise<Result> =>
     work().catch((error) => {

@@ -22,13 +22,11 @@ const PAUSE_MS = 10
 /** The longest wait for a lock, and the pause between two attempts. */
 const LOCK_TIMEOUT_MS = 30_000
 const LOCK_RETRY_MS = 3
-/** The most memory of the staging table, in KiB. */
 const CACHE_KIB = 64 * 1024
 
 /** Replaces the fields of a row by those of the row that would be inserted. */
 const TAKE_NEW = PLANT_FIELDS.map((field) => `${field} = excluded.${field}`).join(', ')
 
-/** The key of the staging table. */
 type Key = readonly [user: string, id: bigint]
 /** No user has an empty name. */
 const BEFORE_ALL: Key = ['', 0n]

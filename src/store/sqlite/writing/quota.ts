@@ -33,7 +33,6 @@ export function openQuota(writer: Database, quotaPlants: number) {
       if (plants > quotaPlants) counts.delete(user)
       else counts.set(user, plants + change)
     },
-    /** Forgets all counts. */
     forget: (): void => counts.clear(),
   }
 }

@@ -16,7 +16,6 @@ export const TOKEN_CHANGES = {
   touchTokens: 'nothing',
 } as const
 
-/** The writes of tokens, as in the contract of `Tokens`. */
 export function tokenWrites(writer: Database) {
   const touch = writer.prepare<unknown, [number, number, number]>(
     'update tokens set last_used_at_ms = ?2 where id = ?1 and (last_used_at_ms between ?2 and ?3) is not true',

@@ -12,7 +12,6 @@ export const USER_CHANGES = {
   deletePlantsOrUser: 'everything',
 } as const
 
-/** The writes that make, block or delete a user. */
 export const userWrites = (writer: Database, quota?: PlantQuota) => ({
   setUserBlock(name: string, blockedAtMs: number | null, createsUser: boolean): boolean {
     if (createsUser) insertUser(writer, name, blockedAtMs)

@@ -40,7 +40,6 @@ const CHANGES = {
         : never)
 }
 
-/** A write by its name and arguments. */
 export type Call = { readonly [Name in WriteName]: readonly [Name, ...Parameters<Writes[Name]>] }[WriteName]
 
 /** A lone create or put of a plant up to this length is a small write. */
