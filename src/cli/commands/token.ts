@@ -133,7 +133,10 @@ const hashCommand = (token: Command, io: Io) =>
 
 /** What the arguments ask for. It returns how many tokens were not revoked before, and a sentence for the operator. */
 async function revocationOf(id: string | undefined, user: string | undefined, isConfirmed: boolean, io: Io) {
-  if (id === undefined && user !== undefined) return (store: Store) => revokeAll(store, user, isConfirmed, io.nowMs())
+  if (id === undefined && user !== undefined) {
+    if (!isConfirmed) throw misused(`This revokes all tokens of ${user} for good: repeat it with --yes.`)
+    return (store: Store) => revokeAll(store, user, io.nowMs())
+  }
   if (id === undefined || user !== undefined) throw misused('Say which: either an id, or - for stdin, or --user.')
   const find = await finderOf(id, io)
   return async (store: Store) => revokeOne(store, await find(store), io.nowMs())
@@ -153,16 +156,7 @@ async function finderOf(id: string, io: Io): Promise<(store: Store) => Promise<T
   }
 }
 
-async function revokeAll(store: Store, userName: string, isConfirmed: boolean, nowMs: number) {
-  if (!isConfirmed) {
-    let left = 0
-    for await (const page of readPages(store.listTokens, ({ id }) => id, { userName })) {
-      left += page.filter(({ revokedAtMs }) => revokedAtMs === undefined).length
-    }
-    throw misused(
-      `This revokes all tokens of ${userName} that are not revoked yet, ${left}, for good: repeat it with --yes.`,
-    )
-  }
+async function revokeAll(store: Store, userName: string, nowMs: number) {
   const count = await store.revokeTokens({ userName }, nowMs)
   const revoked = `Revoked ${counted(count, 'token')} of user ${userName}.`
   return { count, text: count === 0 ? `User ${userName} has no token left to revoke.` : revoked }
