@@ -70,6 +70,38 @@ describe('the GitHub workflows', () => {
     }
   })
 
+  test('.ci/run names each failed test before the numbers', async () => {
+    using folder = makeFolder()
+    await Bun.write(
+      join(folder.path, 'plant.test.ts'),
+      `import { describe, expect, test } from 'bun:test'
+describe('a <plant>', () => {
+  test('grows', () => expect('seed\\nleaf').toBe(''))
+  test('stays', () => {})
+})
+`,
+    )
+    await runIn(['bun', 'test', '--reporter=junit', '--reporter-outfile=report.xml'], folder.path)
+
+    expect(await runIn(['bun', join(PROJECT, '.ci/count.ts'), 'report.xml', 'other.xml'], folder.path)).toEqual({
+      stdout: `plant.test.ts:3 a <plant> > grows
+    expect(received).toBe(expected)
+
+    - ""
+    + "seed
+    + leaf"
+
+    - Expected  - 1
+    + Received  + 2
+
+0 skipped
+1 passed, 2 failed
+`,
+      stderr: 'other.xml counts no test\n',
+      exitCode: 1,
+    })
+  })
+
   test('take the Bun of package.json', async () => {
     const texts = await Promise.all([...WORKFLOWS.map(pathOfWorkflow), CI].map((path) => Bun.file(path).text()))
     const found = texts.join('').match(/\bbun@[\d.]+/g) ?? []
