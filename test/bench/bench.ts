@@ -11,7 +11,7 @@ import { buildPeers, PEERS_ON_FILES, PEERS_ON_POSTGRES } from './peers.ts'
 import { drawPicture } from './picture.ts'
 import { isAcceptable, type Results } from './results.ts'
 import { POSTGRES_ROWS, ROWS } from './rows/rows.ts'
-import { choose, clearOnSignals, inWorkspace, listed, parseOptions, prepare, runRows } from './run.ts'
+import { choose, clearOnSignals, listed, parseOptions, prepare, runRows } from './run.ts'
 import { PROJECT, SCRATCH } from './workspace.ts'
 
 const DEFAULTS = { rounds: 5, seconds: 3 }
@@ -28,7 +28,7 @@ const say = (text: string) => console.error(text)
 const { options, peers } = prepare(USAGE, () => {
   const options = readOptions()
   const isOnPostgres = options.database !== undefined
-  requireMachine(isOnPostgres ? ['taskset', 'wrk', 'node'] : ['taskset', 'wrk', 'strace', 'curl'])
+  requireMachine(isOnPostgres ? ['taskset', 'wrk', 'node'] : ['taskset', 'wrk'])
   const peers = buildPeers(isOnPostgres ? PEERS_ON_POSTGRES : PEERS_ON_FILES, say)
   moveToLoadCore()
   return { options, peers }
@@ -37,12 +37,18 @@ const { options, peers } = prepare(USAGE, () => {
 let databaseServer: DatabaseServer | undefined
 clearOnSignals(() => databaseServer?.[Symbol.dispose]())
 const startMs = performance.now()
-const machine = await inWorkspace(describeMachine)
 const { rounds, seconds, database } = options
 if (database !== undefined) databaseServer = await openDatabaseServer(database)
 const rows = await runRows(options.rows, { rounds, seconds, peers, databaseServer })
 databaseServer?.[Symbol.dispose]()
-await writeResults({ date: new Date().toISOString(), machine, versions: describeVersions(), rounds, seconds, rows })
+await writeResults({
+  date: new Date().toISOString(),
+  machine: describeMachine(),
+  versions: describeVersions(),
+  rounds,
+  seconds,
+  rows,
+})
 peers.missing.forEach(say)
 say(`It took ${Math.round((performance.now() - startMs) / 1000)} s.`)
 process.exit(rows.every(isAcceptable) ? 0 : EXIT_BELOW_FLOOR)

@@ -11,12 +11,10 @@ import { type Content, makeDatabase } from './databases.ts'
 import { createLoad, type Load, listLoad, mixLoad, pagesLoad, type Rate } from './load/wrk.ts'
 import { requireMachine } from './machine.ts'
 import type { Goal } from './results.ts'
-import { interleave, type Measured, ratesRow } from './rounds.ts'
-import { listP99 } from './rows/latency.ts'
-import { memoryAfterRequests } from './rows/process.ts'
+import { type Measured, ratesRow } from './rounds.ts'
 import type { Bench, Row } from './rows/row.ts'
 import { amount, choose, clearOnSignals, listed, parseOptions, prepare, runRows } from './run.ts'
-import { type Server, startPlantstore } from './servers.ts'
+import { startPlantstore } from './servers.ts'
 import { median, ratios, spreadOf } from './statistics.ts'
 
 const DEFAULTS = { rounds: 10, seconds: 2 }
@@ -41,28 +39,6 @@ const throughput = (name: string, title: string, content: Content, load: (tokens
     notes: (measured) => [describeCpu(measured)],
   })
 
-/** Another figure that is compared. `measurer` returns the function that measures one server. */
-const figure = (
-  { name, title, content, unit, goal }: Pick<Row, 'name' | 'title'> & { content: Content; unit: string; goal: Goal },
-  measurer: (bench: Bench, tokensFile: string) => (server: Server) => Promise<number>,
-  hasSlowSyncs = false,
-): Row => ({
-  name,
-  title,
-  async run(bench) {
-    const { servers, tokensFile } = await startBoth(bench, content, hasSlowSyncs)
-    const contestants = servers.map(({ name, server }) => {
-      const measure = measurer(bench, tokensFile)
-      return { name, measure: () => measure(server) }
-    })
-    const measured = await interleave(contestants, bench)
-    return {
-      figures: servers.map(({ name }) => ({ name, unit, rounds: measured(name) })),
-      claims: [{ name: 'NEW / OLD', unit: '×', ...goal, rounds: ratios(measured('NEW'), measured('OLD')) }],
-    }
-  },
-})
-
 const WORKLOADS: readonly Row[] = [
   ...([1, 4, 64] as const).map((count) =>
     throughput(
@@ -79,26 +55,6 @@ const WORKLOADS: readonly Row[] = [
     pagesLoad(tokensFile, 0, 980),
   ),
   throughput('mix', '90 % list of 20, 10 % create, 1 000 users in random order, 64 connections', SOME_USERS, mixLoad),
-  figure(
-    {
-      name: 'list-p99',
-      title: 'p99 of 10 000 lists a second beside 1 000 creates a second, open loop, each sync delayed by 5 ms',
-      ...{ content: SOME_USERS, unit: 'ms', goal: { goal: 0.7, floor: 1 } },
-    },
-    listP99,
-    true,
-  ),
-  figure(
-    {
-      name: 'memory',
-      title: 'resident memory after a million mixed requests of 10 000 users',
-      ...{ content: MANY_USERS, unit: 'MB', goal: { goal: 0.9, floor: 1 } },
-    },
-    ({ workspace }, tokensFile) => {
-      const load = mixLoad(tokensFile)
-      return (server) => memoryAfterRequests(workspace, server, load)
-    },
-  ),
 ]
 
 const USAGE = `Usage: bun run bench:compare OLD NEW [WORKLOAD...] [--rounds ${DEFAULTS.rounds}] [--seconds ${DEFAULTS.seconds}]
@@ -121,7 +77,7 @@ const results = await runRows(rows, { rounds, seconds, peers, databaseServer: un
 if (results.some(({ failure }) => failure !== undefined)) process.exitCode = EXIT_FAILED
 
 /** Starts both executables, each on its own copy of one database. */
-async function startBoth({ workspace }: Bench, content: Content, hasSlowSyncs = false) {
+async function startBoth({ workspace }: Bench, content: Content) {
   // The old executable makes the database, because it would refuse a newer schema. The new one migrates its copy.
   const seed = await makeDatabase(workspace.file('seed.db'), content, async (path, user) => {
     const command = [executables.OLD]
@@ -130,7 +86,7 @@ async function startBoth({ workspace }: Bench, content: Content, hasSlowSyncs = 
   })
   const started = Object.entries(executables).map(async ([name, executable]) => {
     const database = seed.copy(workspace.file(`${name}.db`))
-    return { name, server: await startPlantstore(workspace, database, { executable, hasSlowSyncs }) }
+    return { name, server: await startPlantstore(workspace, database, { executable }) }
   })
   return { servers: await Promise.all(started), tokensFile: seed.tokensFile }
 }

@@ -12,8 +12,6 @@ export interface Content {
 /** A database with tokens for all its users. */
 export interface Seed {
   readonly path: string
-  /** One token for each user. */
-  readonly tokens: readonly string[]
   /** The token of the first user. */
   readonly token: string
   /** A file with one token on each line. */
@@ -45,7 +43,6 @@ export async function makeDatabase(
   writeFileSync(tokensFile, tokens.map((text) => `${text}\n`).join(''))
   return {
     path,
-    tokens,
     token,
     tokensFile,
     copy(to) {

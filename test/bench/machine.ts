@@ -1,12 +1,9 @@
 import { availableParallelism, cpus, platform, release } from 'node:os'
 import { version } from '../../package.json'
-import { measureSync } from './sync.ts'
-import type { Workspace } from './workspace.ts'
 
 /** The programs that the benchmark starts, with their Debian packages. */
-const PACKAGES = { taskset: 'util-linux', wrk: 'wrk', strace: 'strace', curl: 'curl', node: 'nodejs' } as const
+const PACKAGES = { taskset: 'util-linux', wrk: 'wrk', node: 'nodejs' } as const
 const CORES_MIN = 2
-const SYNC_SECONDS = 1
 
 /** The commands that print the version of what is measured or measures. */
 const VERSIONS = {
@@ -14,7 +11,6 @@ const VERSIONS = {
   rust: ['rustc', '--version'],
   go: ['go', 'version'],
   wrk: ['wrk', '--version'],
-  strace: ['strace', '--version'],
   postgres: ['psql', '--version'],
 } as const
 
@@ -23,8 +19,6 @@ export interface Machine {
   readonly cores: number
   readonly processor: string
   readonly kernel: string
-  readonly syncP50Ms: number
-  readonly syncP99Ms: number
 }
 
 /** Throws if this machine cannot run the benchmark, or lacks one of the programs, and says what to do. */
@@ -39,12 +33,12 @@ export function requireMachine(programs: readonly (keyof typeof PACKAGES)[]): vo
   throw new Error(`Missing: ${missing.join(', ')}. On Debian and Ubuntu: apt-get install ${packages}`)
 }
 
-/** Describes the machine and measures its disk. */
-export async function describeMachine(workspace: Workspace): Promise<Machine> {
-  const { p50Ms: syncP50Ms, p99Ms: syncP99Ms } = await measureSync(workspace, SYNC_SECONDS)
-  const processor = cpus()[0]?.model ?? 'unknown'
-  return { cores: cpus().length, processor, kernel: release(), syncP50Ms, syncP99Ms }
-}
+/** Describes the machine. */
+export const describeMachine = (): Machine => ({
+  cores: cpus().length,
+  processor: cpus()[0]?.model ?? 'unknown',
+  kernel: release(),
+})
 
 /** The versions of the service and of the programs that are installed. The lock files have those of all libraries. */
 export function describeVersions(): Readonly<Record<string, string>> {

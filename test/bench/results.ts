@@ -21,12 +21,10 @@ export interface Claim {
   readonly floor: number
   /** One value for each round. A ratio compares two figures of the same round. */
   readonly rounds: readonly number[]
-  /** Whether a goal within the spread of the rounds counts as reached. For two things that shall be equal. */
-  readonly isReachedWithinSpread?: boolean
 }
 
 /** A claim without the values. */
-export type Goal = Pick<Claim, 'goal' | 'floor' | 'isReachedWithinSpread'>
+export type Goal = Pick<Claim, 'goal' | 'floor'>
 
 /** What a row measured. */
 export interface RowResult {
@@ -77,11 +75,9 @@ export const isAcceptable = ({ failure, claims }: ResultRow): boolean =>
   failure === undefined && claims.every(({ verdict }) => verdict !== 'BELOW THE FLOOR')
 
 /** Compares the median of a claim's rounds with its goal and its floor. */
-function verdictOf({ goal, floor, rounds, isReachedWithinSpread = false }: Claim): Verdict {
-  const { median, min, max } = spreadOf(rounds)
-  const moreIsBetter = goal > floor
-  const reaches = (value: number, bound: number) => (moreIsBetter ? value >= bound : value <= bound)
-  const best = moreIsBetter ? max : min
-  if (reaches(isReachedWithinSpread ? best : median, goal)) return 'goal reached'
-  return reaches(median, floor) ? 'above the floor' : 'BELOW THE FLOOR'
+function verdictOf({ goal, floor, rounds }: Claim): Verdict {
+  const { median } = spreadOf(rounds)
+  const reaches = (bound: number) => (goal > floor ? median >= bound : median <= bound)
+  if (reaches(goal)) return 'goal reached'
+  return reaches(floor) ? 'above the floor' : 'BELOW THE FLOOR'
 }

@@ -56,7 +56,7 @@ export function clearOnSignals(clear = () => {}): void {
 }
 
 /** Does some work in a workspace, and clears the workspace. */
-export async function inWorkspace<T>(work: (workspace: Workspace) => Promise<T>): Promise<T> {
+async function inWorkspace<T>(work: (workspace: Workspace) => Promise<T>): Promise<T> {
   const workspace = makeWorkspace()
   current = workspace
   try {

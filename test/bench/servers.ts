@@ -1,15 +1,11 @@
 import { join } from 'node:path'
 import { freePort } from '../support/postgres-system.ts'
 import { cpuMs, SERVER_CORE } from '../support/process.ts'
-import { slowCalls } from '../support/strace.ts'
 import { until } from '../support/until.ts'
 import { PROJECT, type Workspace } from './workspace.ts'
 
 /** The executable of this working copy, which `bun run bench` builds. */
 const EXECUTABLE = join(PROJECT, 'dist/plantstore')
-
-/** Delays each sync by 5 ms. */
-const SLOW_SYNCS = slowCalls('fsync,fdatasync', 5)
 
 const START_TIMEOUT_MS = 20_000
 const STOP_TIMEOUT_MS = 20_000
@@ -26,8 +22,6 @@ export interface Server {
 }
 
 interface PlantstoreOptions {
-  /** Whether the server runs under strace, which delays each sync by 5 ms. */
-  readonly hasSlowSyncs?: boolean
   /** Further options of the server. */
   readonly flags?: readonly string[]
   /** The path of the executable, by default `EXECUTABLE`. */
@@ -49,19 +43,13 @@ export async function startPlantstore(workspace: Workspace, database: string, op
 export function spawnPlantstore(
   workspace: Workspace,
   database: string,
-  {
-    hasSlowSyncs = false,
-    flags = [],
-    executable = EXECUTABLE,
-    cores = String(SERVER_CORE),
-    threads = 1,
-  }: PlantstoreOptions = {},
+  { flags = [], executable = EXECUTABLE, cores = String(SERVER_CORE), threads = 1 }: PlantstoreOptions = {},
 ): Server {
   const port = freePort()
   // An older executable, to which another one is compared, has no such option.
   const threadFlags = threads === 1 && cores === String(SERVER_CORE) ? [] : ['--threads', String(threads)]
   const command = [executable, 'serve', '--database', database, '--listen', `127.0.0.1:${port}`, '--log-level', 'error']
-  const child = workspace.spawn(cores, [...(hasSlowSyncs ? SLOW_SYNCS : []), ...command, ...threadFlags, ...flags])
+  const child = workspace.spawn(cores, [...command, ...threadFlags, ...flags])
   return toServer('plantstore', child, port)
 }
 

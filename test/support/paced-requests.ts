@@ -40,57 +40,43 @@ interface PacedRequestsOptions {
   readonly connections: readonly Connection[]
   readonly seconds: number
   readonly next: () => PacedRequest
-  /** How many requests are due per second, however long the answers take; without it each request follows an answer. */
+  /** How many requests are due per second; without it each request follows an answer. One without a free connection is never sent. */
   readonly perSecond?: number
-  /** Whether a request waits for a free connection. If not, it is never sent; `sentPerSecond` shows how many were sent. */
-  readonly waits?: boolean
 }
 
-/**
- * Sends requests over connections with one request under way on each. A latency begins when the request was sent, and of one that
- * may wait when it was due.
- */
-export async function sendRequests({ connections, seconds, next, perSecond, waits = false }: PacedRequestsOptions) {
+/** Sends requests over connections with one request under way on each. */
+export async function sendRequests({ connections, seconds, next, perSecond }: PacedRequestsOptions) {
   const latenciesMs = new Map<number, number[]>()
-  const lagsMs: number[] = []
   const free = [...connections]
   const startMs = performance.now()
   const endMs = startMs + seconds * 1000
-  const waiting: number[] = []
   let due = 0
   let sent = 0
   let underWay = 0
   let cut = 0
-  let lastSentMs = endMs
 
-  const send = async (connection: Connection, dueMs: number) => {
+  const send = async (connection: Connection) => {
     const { request, onAnswer } = next()
+    const sentMs = performance.now()
     sent += 1
-    lastSentMs = performance.now()
     underWay += 1
     try {
       const answer = await connection.request(request)
       const latencies = latenciesMs.get(answer.status) ?? []
       latenciesMs.set(answer.status, latencies)
-      latencies.push(performance.now() - dueMs)
+      latencies.push(performance.now() - sentMs)
       onAnswer?.(answer)
-      const nextMs = waiting.shift()
-      if (nextMs === undefined) free.push(connection)
-      else void send(connection, nextMs)
+      free.push(connection)
     } catch {
       cut += 1
     }
     underWay -= 1
   }
   while (performance.now() < endMs) {
-    const nowMs = performance.now()
-    const wanted = perSecond === undefined ? due + free.length : ((nowMs - startMs) / 1000) * perSecond
+    const wanted = perSecond === undefined ? due + free.length : ((performance.now() - startMs) / 1000) * perSecond
     for (; due < wanted; due++) {
-      const dueMs = perSecond === undefined || !waits ? performance.now() : startMs + (due * 1000) / perSecond
-      lagsMs.push(nowMs - dueMs)
       const connection = free.pop()
-      if (connection !== undefined) void send(connection, dueMs)
-      else if (waits) waiting.push(dueMs)
+      if (connection !== undefined) void send(connection)
     }
     // Timers are too coarse. This program has a core of its own and looks at the clock all the time.
     await new Promise((resolve) => setImmediate(resolve))
@@ -98,12 +84,10 @@ export async function sendRequests({ connections, seconds, next, perSecond, wait
   const inTime = new Map([...latenciesMs].map(([status, { length }]) => [status, length]))
   await until('all requests have ended', (see) => see(underWay) === 0)
   return {
-    sentPerSecond: (sent * 1000) / (Math.max(endMs, lastSentMs) - startMs),
+    sentPerSecond: sent / seconds,
     answeredPerSecond: (status: number) => (inTime.get(status) ?? 0) / seconds,
     /** A percentile of the latencies of answers with a status. Answers that came after the end count. */
     latencyMs: (status: number, share: number) => percentile(latenciesMs.get(status) ?? [], share),
-    /** How late this program itself was. */
-    lagMs: (share: number) => percentile(lagsMs, share),
     /** From the last request to the last answer. */
     clearedAfterMs: performance.now() - endMs,
     /** How many connections ended without an answer. */

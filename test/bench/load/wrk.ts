@@ -83,9 +83,9 @@ export function putLoad(tokensFile: string, storedPlants?: number, etag?: string
 /** Nine lists of 20 and a create in turns, by the users of a file of tokens, in random order. */
 export const mixLoad = (tokensFile: string): Load => createLoad(tokensFile, CONNECTIONS, 10)
 
-/** The first id of each run, beginning with run `firstRun`. The ids are above the stored ones and differ between runs. */
-export function freshIds(firstRun = 10) {
-  const next = ascendingIds(firstRun * IDS_PER_RUN)
+/** The first id of each run. The ids are above the stored ones and differ between runs. */
+export function freshIds() {
+  const next = ascendingIds(10 * IDS_PER_RUN)
   return () => next(IDS_PER_RUN)
 }
 

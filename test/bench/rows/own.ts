@@ -12,11 +12,6 @@ import { ratesRow } from '../rounds.ts'
 import { startPlantstore } from '../servers.ts'
 import type { Bench, Row } from './row.ts'
 
-const PAGED_PLANTS = 1_000_000
-const LATE_ID = 999_000
-const LATE_PATH = `/plants?limit=20&after=${LATE_ID}`
-/** The number of first or last plants in which random pages begin. */
-const RANGE_PLANTS = 100_000
 const PLANTS_PER_LIST = 20
 
 /** The stored plants of `put`. */
@@ -28,7 +23,6 @@ const SIZES = [
 ]
 /** The goal of two things that shall be equal, or nearly. */
 const EQUAL = { goal: 1, floor: 0.8 }
-const NO_WORSE = { ...EQUAL, isReachedWithinSpread: true }
 const NEARLY = { goal: 0.9, floor: 0.7 }
 /** The CPU time of puts. */
 const LIKE_A_CREATE = { goal: 1.15, floor: 1.3 }
@@ -121,26 +115,6 @@ export const OWN_RATES: readonly Row[] = [
     claims: ['list of 20', 'list of 20, never the same', 'create'].map(
       (work) => [`${work}, 10 000 000`, `${work}, 1 000`, NEARLY] as const,
     ),
-  }),
-  ratesRow({
-    name: 'page',
-    title: 'page of 20 after the 999 000th plant against the first page, 64 connections',
-    async contestants(bench) {
-      const { server, token, tokensFile } = await serve(bench, { users: 1, plantsPerUser: PAGED_PLANTS })
-      const late = await fetch(server.url + LATE_PATH, { headers: { authorization: `Bearer ${token}` } })
-      if (!(await late.text()).startsWith(`[{"name":"Monstera deliciosa ${LATE_ID + 1}"`))
-        throw new Error('this is another page')
-      return [
-        { name: 'first page', server, load: listLoad(tokensFile) },
-        { name: 'late page', server, load: listLoad(tokensFile, LATE_PATH) },
-        { name: 'random early pages', server, load: pagesLoad(tokensFile, 0, RANGE_PLANTS) },
-        { name: 'random late pages', server, load: pagesLoad(tokensFile, LATE_ID - RANGE_PLANTS, RANGE_PLANTS) },
-      ]
-    },
-    claims: [
-      ['late page', 'first page', NO_WORSE],
-      ['random late pages', 'random early pages', NO_WORSE],
-    ],
   }),
   ratesRow({
     name: 'metrics',

@@ -1,4 +1,3 @@
-import { LATENCIES } from './latency.ts'
 import { OWN_RATES } from './own.ts'
 import { pgCopies } from './pg-copies.ts'
 import { pgTrips } from './postgres.ts'
@@ -8,7 +7,7 @@ import type { Row } from './row.ts'
 import { threads } from './threads.ts'
 
 /** All rows, in the order in which they run. */
-export const ROWS: readonly Row[] = [...RACES, ...LATENCIES, ...OWN_RATES, ...PROCESS_ROWS, threads]
+export const ROWS: readonly Row[] = [...RACES, ...OWN_RATES, ...PROCESS_ROWS, threads]
 
 /** All rows on a PostgreSQL server, in the order in which they run. The last row gives that server all cores. */
 export const POSTGRES_ROWS: readonly Row[] = [...POSTGRES_RACES, pgTrips, pgCopies]

@@ -3,10 +3,8 @@ import { countPlants, makeDatabase } from '../databases.ts'
 import { CONNECTIONS, createLoad, freshIds, listLoad, pagesLoad } from '../load/wrk.ts'
 import { type PeerName, startPeer } from '../peers.ts'
 import type { Claim, Figure } from '../results.ts'
-import { compareRates, interleave } from '../rounds.ts'
+import { compareRates } from '../rounds.ts'
 import { startPlantstore } from '../servers.ts'
-import { ratios } from '../statistics.ts'
-import { listP99 } from './latency.ts'
 import type { Row } from './row.ts'
 
 const THREADS = [1, 2, 3] as const
@@ -68,18 +66,6 @@ export const threads: Row = {
       )
       figures.push(...result.figures)
       claims.push(...result.claims)
-    }
-    const measureP99 = listP99(bench, tokensFile, firstId)
-    const latencies = own.map(({ name, server }) => ({
-      name: `p99 of lists beside creates, ${name}`,
-      measure: () => measureP99(server),
-    }))
-    const measured = await interleave(latencies, bench)
-    const [{ name: one } = { name: '' }, ...more] = latencies
-    for (const { name } of latencies) figures.push({ name, unit: 'ms', rounds: measured(name) })
-    for (const { name } of more) {
-      const goal = { unit: '×', goal: 0.8, floor: 1.2 } as const
-      claims.push({ name: `${name} / ${one}`, ...goal, rounds: ratios(measured(name), measured(one)) })
     }
     return { figures, claims, notes: peers.missing }
   },
