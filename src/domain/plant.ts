@@ -97,12 +97,7 @@ export const describeFields = (others: readonly string[] = []): string =>
   `${enumerate([...others, ...REQUIRED])}, and optionally ${enumerate(NEW_PLANT_FIELDS.filter(isOptional))}`
 
 /** The values of `PLANT_FIELDS`, in the same order. A field that is missing is `null`. */
-export type PlantValues = Readonly<ForEach<keyof Plant, string | null>>
-
-/** A tuple with a value for each name. Names have no order in a type, so all values have one type. */
-type ForEach<Names extends string, Value> = [Names] extends [never]
-  ? []
-  : { [Name in Names]: [Value, ...ForEach<Exclude<Names, Name>, Value>] }[Names]
+export type PlantValues = readonly (string | null)[]
 
 /** A plant, or a row with a column for each of its fields. */
 export type PlantRow = Readonly<Partial<Record<keyof Plant, string | null>>>
@@ -110,8 +105,7 @@ export type PlantRow = Readonly<Partial<Record<keyof Plant, string | null>>>
 export function valuesOf(row: PlantRow): PlantValues {
   const values: (string | null)[] = []
   for (const field of PLANT_FIELDS) values.push(row[field] ?? null)
-  // No type tells the length.
-  return values as [...PlantValues]
+  return values
 }
 
 /** The plant in a row or in an object with other properties, without the fields that are missing or `null`. */

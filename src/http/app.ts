@@ -16,16 +16,10 @@ import { limitRate } from './rate-limit.ts'
 import { contextOf, OTHER_OPERATION } from './request-context.ts'
 
 /**
- * The service: answers any request, and never rejects. A request's way, and what each station may answer:
- * 1. `allowOrigins` lets pages of other origins read the answer, also one that no hook of Elysia sees.
- * 2. `withLogAndMetrics` gives the request its context, and the answer its headers, log line and counts. Hooks of Elysia would
- *    see neither a cached list nor what the runtime makes of HEAD and errors, and `onAfterResponse` sees wrong statuses.
- * 3. `answerCachedLists` answers a list that is cached, with 200 or 304 (or 429), and passes on all else.
- * 4. Elysia's router finds the route (or 404, 405), and `onTransform` names the operation.
- * 5. `authentication` finds the caller (or 401), counts the request (or 429), and lets only some callers write (or 403).
- * 6. Elysia runs the schemas of path and query (or 400), and the route reads the body (or 415, 413, 400) and asks the store.
- * 7. `onError` answers what was thrown. `challengeJwts` completes a 401, around `fetch`: only servers with JWTs pay for it.
- * Pages and the rate limit are ours: a plugin for files reads a folder, and the hook of a plugin for rates sees no cached list.
+ * The service: answers any request, and never rejects. README.md draws a request's way. What stands around the router is no hook
+ * of Elysia: hooks would see neither a cached list nor what the runtime makes of HEAD and errors, and `onAfterResponse` sees
+ * wrong statuses. Only servers with JWTs pay for `challengeJwts`. Pages and the rate limit are ours: a plugin for files reads a folder,
+ * and the hook of a plugin for rates sees no cached list.
  */
 export function createApp(options: AppOptions): Handle {
   const services = createServices(options)

@@ -3,14 +3,9 @@ import { orUndefined } from '../../error.ts'
 import type { Change } from './program.ts'
 
 /*
- * How a thread that has cached what it read knows whether that is still true. There are slots: one for each hash of an owner's
- * id, and one for what all owners share. Before each commit, the connection that writes raises `begun` of the slots that the
- * commit changes, because from then on a reader may see the change. After the commit it sets `ended` to `begun`. In between
- * nobody knows which of both states a reader sees, so a version is taken only while both are equal. A thread takes the version
- * before it reads, and what it reads is true for as long as the version stays the same.
- *
- * SQLite itself tells about other processes: `pragma data_version` of the connection that writes changes with their commits
- * only (https://sqlite.org/pragma.html#pragma_data_version). Nobody knows what such a commit has changed, so it raises `epoch`.
+ * How a thread that has cached what it read knows whether that is still true: the README of the engine says it under "Versions".
+ * There are slots: one for each hash of an owner's id, and one for what all owners share. `pragma data_version` of the connection
+ * that writes changes with commits of other processes only (https://sqlite.org/pragma.html#pragma_data_version).
  * A version is `begun` plus `KNOWN_CHANGES` for each epoch. It only grows, and the next epoch is past all known changes.
  */
 

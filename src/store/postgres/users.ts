@@ -94,7 +94,7 @@ async function ensureUser(query: Query, name: string, createdAtMs: number): Prom
   return user?.id ?? NOBODY
 }
 
-export async function findUser(query: Query, name: string): Promise<FoundUser | undefined> {
+async function findUser(query: Query, name: string): Promise<FoundUser | undefined> {
   const select = 'select id, blocked_at_ms as "blockedAtMs" from plantstore.users where name = $1'
   const [row] = await query<Row>(select, [name])
   return row && fromRow<FoundUser>(row)

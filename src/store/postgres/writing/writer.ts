@@ -7,6 +7,8 @@ import { isConnectionLost, isRepeatable, repeat, toAppError } from '../errors.ts
 import { findOverQuota } from './quota.ts'
 import { type LedgerEntry, type PlantWrite, resultsOf, runsOf, statementOf } from './statements.ts'
 
+type Options = Pick<OpenOptions, 'observer' | 'quotaPlants'> & { readonly deadlines: StoreDeadlines }
+
 /** How long a writer tries to learn the outcome of a group that got no answer. */
 const RESOLVE_MS = 1000
 /** A new entry of the ledger deletes older ones, whose processes have ended or write nothing. */
@@ -21,19 +23,9 @@ export const ENTRY_MAX_GROUPS = 1000
 
 /**
  * Returns a function that writes a group durably, or nothing of it. It takes one group at a time, and rejects with an `AppError`.
- * `client` belongs to this writer only, and has one connection.
- *
- * The ledger is the table `writers`. The statement that writes a group also counts the group in the writer's entry, and stores
- * which writes it refused. If a connection is lost before the answer, the entry tells whether the group was written.
+ * `client` belongs to this writer only, and has one connection. README.md says what the ledger is for.
  */
-export function createGroupWriter(
-  client: Client,
-  {
-    observer,
-    quotaPlants,
-    deadlines,
-  }: Pick<OpenOptions, 'observer' | 'quotaPlants'> & { readonly deadlines: StoreDeadlines },
-) {
+export function createGroupWriter(client: Client, { observer, quotaPlants, deadlines }: Options) {
   /** The entry of the next group, unless it must be replaced or a group with it got no answer. */
   let entry = NO_ENTRY
 
