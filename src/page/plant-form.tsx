@@ -2,7 +2,7 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { store } from './changes.ts'
 import type { Refusal } from './client.ts'
-import { FIELDS, type Plant, titleOf } from './fields.ts'
+import { FIELD_NAMES, FIELDS, type Plant, titleOf } from './fields.ts'
 import { useSuggestedId } from './free-id.ts'
 import { problemOf } from './messages.ts'
 import { close, keep } from './panel.ts'
@@ -20,7 +20,7 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
   const shown = stored ?? edited // Of a plant that is gone, what it had.
   const { suggested, search, suggestBehind } = useSuggestedId(edited === undefined)
   // With an effect after the first frame, the focus could leave a field that is already typed in.
-  useLayoutEffect(begin, [])
+  useLayoutEffect(() => focusOn('name'), [])
 
   const send = async (plant: Plant, isSuggested: boolean) => {
     const refusal = await store(stored, plant)
@@ -30,31 +30,33 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
     if (refusal instanceof Conflict && edited) setConflict(refusal)
     if (refusal && form.current === null) set({ notice: refusal.message }) // It was closed meanwhile.
     if (refusal || form.current === null) return
-    if (edited) close()
-    else beginAnew(form.current)
+    if (edited) return close()
+    keep({ typed: {} })
+    focusOn('name')
   }
-  const submit = async (event: SubmitEvent & { readonly currentTarget: HTMLFormElement }) => {
+  const submit = async (event: SubmitEvent) => {
     event.preventDefault()
     if (isBusy) return
     setIsBusy(true)
     // Somebody may be quicker than the search for an id.
-    const id = plantIn(event.currentTarget, shown, '').plant.id === undefined ? await search.current : suggested
+    const isSuggested = !edited && state.typed.id === undefined
+    const id = isSuggested ? suggested || (await search.current) : ''
     if (form.current === null) return
-    const { plant, wrong } = plantIn(form.current, shown, id)
-    if (wrong === undefined) return void send(plant, plant.id === id)
+    const { plant, wrong } = plantIn(shown, id)
+    if (wrong === undefined) return void send(plant, isSuggested)
     setIsBusy(false)
     setProblem(wrong)
     focusOn(wrong.field)
   }
   return (
-    <form ref={form} class="plant-form" aria-labelledby="form-title" onSubmit={submit} onInput={keepTyped}>
+    <form ref={form} class="plant-form" aria-labelledby="form-title" onSubmit={submit}>
       <h2 id="form-title">{edited ? 'Edit this plant' : 'New plant'}</h2>
       <div class="fields">
         {INPUTS.map(({ name, isOptional }) => (
           <FieldInput
             key={name}
             {...{ name, isOptional, readOnly: isBusy || (name === 'id' && edited !== undefined) }}
-            defaultValue={shown?.[name] ?? (name === 'id' ? suggested : '')}
+            text={shown?.[name] ?? (name === 'id' ? suggested : '')}
             problem={problem.field === name ? problem.message : ''}
           />
         ))}
@@ -71,49 +73,30 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
   )
 }
 
-/** Whether somebody has typed another text than the one at the beginning. An input shows that without its line breaks. */
-const isTyped = ({ value, defaultValue }: HTMLInputElement) => value !== defaultValue.replace(/[\r\n]/g, '')
-
-const inputs = () => [...document.querySelectorAll<HTMLInputElement>('.plant-form input')]
 const focusOn = (field: string) => focus(`.plant-form [name=${field}]`)
-
-/** Puts back what was typed before the page was loaded again. */
-function begin(): void {
-  for (const input of inputs()) {
-    const text = state.typed[input.name]
-    // An input that is set shows no other default any more.
-    if (text !== undefined) input.value = text
-  }
-  focusOn('name')
-}
-
-function beginAnew(form: HTMLFormElement): void {
-  form.reset()
-  keep({ typed: {} })
-  focusOn('name')
-}
-
-function keepTyped(): void {
-  const typed = inputs().filter(isTyped)
-  keep({ typed: Object.fromEntries(typed.map(({ name, value }) => [name, value])) })
-}
 
 /** The id stands behind the name, because it is suggested. */
 const INPUTS = [...FIELDS.slice(1, 2), ...FIELDS.slice(0, 1), ...FIELDS.slice(2)]
 
-interface FieldInputProps extends Readonly<Record<'name' | 'defaultValue' | 'problem', string>> {
+interface FieldInputProps extends Readonly<Record<'name' | 'text' | 'problem', string>> {
   readonly isOptional: boolean
   readonly readOnly: boolean
 }
 
-function FieldInput({ name, isOptional, problem, ...props }: FieldInputProps) {
+/** An input that shows `text` until somebody types another one. */
+function FieldInput({ name, isOptional, text, problem, readOnly }: FieldInputProps) {
+  const { [name]: value = text, ...others } = state.typed
+  // An input shows a text without its line breaks.
+  const keepTyped = ({ currentTarget: { value } }: { readonly currentTarget: HTMLInputElement }) =>
+    keep({ typed: value === text.replace(/[\r\n]/g, '') ? others : { ...others, [name]: value } })
   const isNew = state.panel === 'new'
   const help = isNew ? 'Any whole number that none of your plants has.' : 'The id of a plant does not change.'
   return (
     <div>
       <label for={name}>{`${titleOf(name)}${isOptional ? ' (optional)' : ''}`}</label>
       <input
-        {...{ id: name, name, autocomplete: 'off', dir: 'auto', list: `${name}-texts`, ...props }}
+        {...{ id: name, name, autocomplete: 'off', dir: 'auto', list: `${name}-texts`, value, readOnly }}
+        onInput={keepTyped}
         aria-invalid={problem !== '' || undefined}
         aria-describedby={`${name}-help`}
       />
@@ -146,18 +129,16 @@ function problemIn(refusal?: Refusal, isSuggested = false) {
   return { field: 'id', message: `${refusal.message} ${isSuggested ? 'Take the next one.' : 'Choose another id.'}` }
 }
 
-/** The plant of the inputs, and what is wrong with the first wrong one. A text that is already stored is never wrong. */
-function plantIn(form: HTMLFormElement, shown: Plant | undefined, suggested: string) {
-  // What nobody has touched keeps its line breaks.
-  const textOf = (input: HTMLInputElement) =>
-    isTyped(input) ? input.value : input.defaultValue || (input.name === 'id' ? suggested : '')
-  const texts = [...form.querySelectorAll('input')].map((input) => [input.name, textOf(input)] as const)
+/** The plant of the form, and what is wrong with its first wrong text. What is already stored is never wrong, and stays as it is. */
+function plantIn(shown: Plant | undefined, suggested: string) {
+  const texts = FIELD_NAMES.map(
+    (name) => [name, state.typed[name] ?? shown?.[name] ?? (name === 'id' ? suggested : '')] as const,
+  )
   const isStored = ([field, text]: readonly [string, string]) => text === shown?.[field]
   const wrong = texts.find((each) => !isStored(each) && problemOf(...each) !== undefined)
-  const given = texts.filter((each) => each[1] !== '' || isStored(each))
   return {
     // If nothing is wrong, there are an id and a name.
-    plant: Object.fromEntries(given) as Plant,
+    plant: Object.fromEntries(texts.filter((each) => each[1] !== '' || isStored(each))) as Plant,
     wrong: wrong && { field: wrong[0], message: problemOf(...wrong) ?? '' },
   }
 }
