@@ -53,7 +53,7 @@ export function PlantList() {
       )}
       {plants.length > 0 && <PlantTable key={list?.after} plants={plants} />}
       {plants.length === 0 && !problem && (
-        <Emptiness isLoading={isLoading || !isFresh || search.isRunning} hasPages={hasPages} />
+        <Emptiness isLoading={isLoading || !isFresh || search.job !== undefined} hasPages={hasPages} />
       )}
       {!search.isFound && list && hasPages && <Pages {...list} before={before} />}
       {list && !hasPages && !problem && upload !== 'running' && list.plants.length > 0 && (

@@ -10,9 +10,9 @@ export type Rows = Readonly<{ plants: readonly Plant[]; after: string; end: stri
 /** A page of the list with its number and its `ETag`, read when there were so many changes. */
 export type Listing = Rows & Readonly<{ page: number; etag: string; changes: number }>
 
-/** What a search has found so far: among so many plants, if they have not changed since, on so many pages. */
+/** What a search has found so far: among so many plants, if they have not changed since, on so many pages. It runs with a job. */
 export type Search = Rows &
-  Readonly<{ filter: string; searched: number | undefined; pages: number; isRunning: boolean }>
+  Readonly<{ filter: string; searched: number | undefined; pages: number; job: object | undefined }>
 
 /** Whether rows have the plant with this id, if there is one. */
 export const isIn = (id: string, { after, end }: Pick<Rows, 'after' | 'end'>): boolean =>

@@ -17,31 +17,23 @@ const ONE_LETTER = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Scri
 const PAUSE_MS = 300
 const PAGES_MAX = 10
 
-const NOTHING: Search = { filter: '', plants: [], after: '', end: '', searched: 0, pages: 0, isRunning: false }
+const NOTHING: Search = { filter: '', plants: [], after: '', end: '', searched: 0, pages: 0, job: undefined }
 
 const isWhole = ({ pages, end }: Search) => pages > 0 && end === ''
 
-/** The search that runs, if one does. */
-let job = new AbortController()
-
-function stop(): void {
-  job.abort()
-  if (state.search) set({ search: { ...state.search, isRunning: false } })
-}
+const stop = () => set({ search: state.search && { ...state.search, job: undefined } })
 
 /** Reads further pages and collects the plants in them that contain the text, until another search begins or one stops it. */
 async function run(begun: Search, filter: string, pagesMax: number, pauseMs = 0): Promise<void> {
-  job.abort()
-  job = new AbortController()
-  const { signal } = job
-  set({ search: { ...begun, filter, isRunning: true } })
+  const job = {}
+  set({ search: { ...begun, filter, job } })
   await new Promise((resolve) => setTimeout(resolve, pauseMs))
-  for (let from = state.search; !signal.aborted && from?.isRunning; from = state.search) {
+  for (let from = state.search; from?.job === job; from = state.search) {
     if (isWhole(from) || from.pages >= pagesMax || from.plants.length >= HITS_MAX) return stop()
     const page = await listPlants(ALL_LIMIT, from.end).catch(refusalIn)
     // Plants may have changed meanwhile.
     const { search } = state
-    if (signal.aborted || search === undefined) return
+    if (search?.job !== job) return
     if (page instanceof Refusal) {
       set({ notice: because('The search has ended', page.message) })
       return stop()
@@ -65,22 +57,21 @@ export function useSearch(filter: string) {
     if ([...filter.trim()].length < (ONE_LETTER.test(filter) ? 1 : LETTERS_MIN))
       return isNone ? undefined : set({ search: undefined })
     const isNarrower = search.filter !== '' && filter.toLowerCase().includes(search.filter.toLowerCase())
-    if (search.filter !== filter || search.isRunning)
+    if (search.filter !== filter)
       void run(isNarrower ? { ...search, plants: hits } : NOTHING, filter, PAGES_MAX, PAUSE_MS)
   }, [filter, isNone])
-  useEffect(() => () => job.abort(), [])
   return {
     ...search,
     plants: hits.slice(0, HITS_MAX),
     isFull: hits.length >= HITS_MAX,
     // Until the search has a hit or an end, those on the page that is shown are there.
-    isFound: hits.length > 0 || (search.pages > 0 && !search.isRunning),
+    isFound: hits.length > 0 || (search.pages > 0 && !search.job),
   }
 }
 
 /** How far a search is, and what goes on with it. */
 export function SearchState(search: ReturnType<typeof useSearch>) {
-  const { plants, searched, isFound, isFull, isRunning } = search
+  const { plants, searched, isFound, isFull, job } = search
   const { filter } = state.address
   const among = searched === undefined ? '' : ` among ${searched.toLocaleString('en')}`
   const found = `${countOf(plants.length)} with “${shown(filter)}”${among}`
@@ -90,11 +81,11 @@ export function SearchState(search: ReturnType<typeof useSearch>) {
     [isWhole(search), `On all pages: ${found}.`],
     [true, `${found} so far.`],
   ] as const
-  const canGoOn = search.filter !== '' && !isRunning && !isWhole(search) && !isFull
+  const canGoOn = search.filter !== '' && !job && !isWhole(search) && !isFull
   return (
     <>
       <span aria-live="polite">{texts.find(([isSo]) => isSo)?.[1]}</span>
-      {isRunning && <Button text="Stop searching" onClick={stop} />}
+      {job && <Button text="Stop searching" onClick={stop} />}
       {canGoOn && <Button text="Search the rest" onClick={() => run(search, filter, Number.POSITIVE_INFINITY)} />}
     </>
   )
