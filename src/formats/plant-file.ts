@@ -24,19 +24,16 @@ export interface FileLine {
 export interface FileForm {
   /** The header of CSV, with a BOM. */
   header: string
-  /** The id of the next plant, if the header names no ids. */
-  nextId: bigint | undefined
   /** Why the file cannot be read to its end. */
   problem: string
 }
 
 /** What the page at `/` loads once somebody needs it: the exports of src/formats/web-file.ts. */
 export interface WebFile {
-  /** The lines of a file, each with its plant or why it is refused. `findId` finds the first of the ids that a file lacks. */
+  /** The lines of a file, each with its plant or why it is refused. */
   readWebFile(
     file: Blob,
     fields: readonly PlantField[],
-    findId: () => Promise<bigint>,
   ): {
     readonly form: FileForm
     readonly plants: AsyncIterable<{ readonly line: FileLine; readonly plant: PlantTexts | string }>
@@ -82,7 +79,7 @@ const SEPARATOR = /^"?sep=[,;\t]"?\r?$/i
 
 interface Rules {
   /** Begins to read CSV if the first line, which is no JSON, is its header, or says why it is refused. */
-  readonly openCsv: (header: string) => CsvReader | string | undefined | Promise<CsvReader | string | undefined>
+  readonly openCsv: (header: string) => CsvReader | string | undefined
   readonly maxBytes: number
   /** What is said of a longer line. */
   readonly tooLong: string
@@ -106,7 +103,7 @@ export async function* plantLines<Line extends FileLine>(
     begun = begun ? joined(begun, line) : line
     if (begun.bytes > maxBytes) return yield { ...begun, problem: tooLong, isLast: true }
     if (isHeader) {
-      const opened = JSON_START.test(line.text) ? undefined : await openCsv(line.text)
+      const opened = JSON_START.test(line.text) ? undefined : openCsv(line.text)
       if (typeof opened === 'string') return yield { ...begun, problem: opened, isLast: true }
       csv = opened
       isHeader = false

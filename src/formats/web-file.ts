@@ -17,15 +17,10 @@ import {
 const LINE_MAX = 385 * 1024
 const TOO_LONG = `it is longer than ${LINE_MAX} bytes, so nothing behind it was read.`
 
-export const readWebFile: WebFile['readWebFile'] = (file, fields, findId) => {
-  const form: FileForm = { header: '', nextId: undefined, problem: '' }
-  const open = async (header: string) => {
-    let reader = openCsv(header, fields)
-    const others = fields.filter(({ name }) => name !== 'id')
-    if (typeof reader === 'string' && typeof openCsv(header, others) === 'function') {
-      reader = openCsv(header, others)
-      form.nextId = await findId()
-    }
+export const readWebFile: WebFile['readWebFile'] = (file, fields) => {
+  const form: FileForm = { header: '', problem: '' }
+  const open = (header: string) => {
+    const reader = openCsv(header, fields)
     if (typeof reader === 'function') form.header = `\ufeff${header}\n`
     return reader
   }
@@ -51,7 +46,6 @@ export const readWebFile: WebFile['readWebFile'] = (file, fields, findId) => {
     } catch {
       return NO_JSON
     }
-    if (form.nextId !== undefined) found.id = { is: `${form.nextId++}` }
     const texts: Record<string, string> = {}
     for (const { name, isOptional } of fields) {
       const value = found[name]

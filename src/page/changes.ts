@@ -39,26 +39,33 @@ export async function store(shown: Plant | undefined, wanted: Plant): Promise<Re
 /** So many requests are under way at once. */
 const AT_ONCE = 4
 
-/** Does something with each plant, and shows how far it is, until somebody stops it or it rejects. Returns why it ended early. */
-async function eachOf(plants: readonly Plant[], done: string, act: (plant: Plant) => Promise<void>) {
-  const rest = [...plants]
-  const problems = new Set<string>()
-  let count = 0
-  const show = () => {
-    const stop = () => problems.add('Stopped.')
-    if (plants.length > 1) set({ progress: { text: `${done} ${count} of ${countOf(plants.length)}.`, stop } })
-  }
+/** Does something with each, until it is stopped. Returns how many are left. */
+export async function atOnce<T>(all: readonly T[], act: (each: T) => Promise<void>, isStopped: () => boolean) {
+  const rest = all.values()
   const work = async () => {
-    for (let plant = rest.shift(); plant; plant = problems.size === 0 ? rest.shift() : undefined) {
-      show()
-      const refusal = await act(plant).catch(refusalIn)
-      if (refusal) problems.add(refusal.message)
-      else count++
+    for (const each of rest) {
+      await act(each)
+      if (isStopped()) return
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work))
+  return [...rest].length
+}
+
+/** Does something with each plant, and shows how far it is, until somebody stops it or it rejects. Returns why it ended early. */
+async function eachOf(plants: readonly Plant[], done: string, act: (plant: Plant) => Promise<void>) {
+  const problems = new Set<string>()
+  let count = 0
+  const actOn = async (plant: Plant) => {
+    const stop = () => problems.add('Stopped.')
+    if (plants.length > 1) set({ progress: { text: `${done} ${count} of ${countOf(plants.length)}.`, stop } })
+    const refusal = await act(plant).catch(refusalIn)
+    if (refusal) problems.add(refusal.message)
+    else count++
+  }
+  const left = await atOnce(plants, actOn, () => problems.size > 0)
   set({ progress: undefined })
-  return [...problems, rest.length > 0 && `Not tried: ${countOf(rest.length)}.`]
+  return [...problems, left > 0 && `Not tried: ${countOf(left)}.`]
 }
 
 /** Deletes plants until one is refused, each only while it is stored as it is shown. */

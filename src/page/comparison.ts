@@ -3,7 +3,6 @@ import type { FileLine } from '../formats/plant-file.ts'
 import { Refusal } from './client.ts'
 import { FIELD_NAMES, FIELDS, type Plant } from './fields.ts'
 import { loadWebFile } from './files.ts'
-import { findId } from './free-id.ts'
 import { quoted } from './messages.ts'
 import { listPlants } from './plants.ts'
 import { ALL_LIMIT } from './reading.ts'
@@ -27,7 +26,7 @@ export type Comparison = Awaited<ReturnType<typeof compare>>
 export async function compare(file: File, refused: Refused[], turn: (bytes: number) => Promise<void>) {
   const found = new Map<string, Difference>()
   const { readWebFile } = await loadWebFile()
-  const { form, plants } = readWebFile(file, FIELDS, async () => BigInt(await findId(() => true)))
+  const { form, plants } = readWebFile(file, FIELDS)
   let bytes = 0
   for await (const { line, plant } of plants) {
     const first = typeof plant !== 'string' && found.get(plant.id)
@@ -38,13 +37,12 @@ export async function compare(file: File, refused: Refused[], turn: (bytes: numb
     await turn(bytes)
   }
   if (form.problem) throw new Refusal(0, form.problem)
-  const { header, nextId } = form
+  const { header } = form
   const count = found.size
   // In CSV an empty text and none are one.
   const textOf = (plant: Plant, name: string) => (header ? plant[name] || undefined : plant[name])
-  // No stored plant has a new id.
-  let [after, isMore] = ['', nextId === undefined]
-  while (isMore && found.size > 0) {
+  let after: string | undefined = ''
+  while (after !== undefined && found.size > 0) {
     const { plants, end } = await listPlants(ALL_LIMIT, after)
     for (const stored of plants) {
       const difference = found.get(stored.id)
@@ -53,11 +51,10 @@ export async function compare(file: File, refused: Refused[], turn: (bytes: numb
       if (isEqual) found.delete(stored.id)
       else found.set(stored.id, { ...difference, stored })
     }
-    after = end
-    isMore = end !== ''
+    after = end || undefined
     await turn(bytes)
   }
   const differences = [...found.values()]
   const changes = differences.filter(({ stored }) => stored)
-  return { differences, changes, equal: count - found.size, header, isNumbered: nextId !== undefined }
+  return { differences, changes, equal: count - found.size, header }
 }

@@ -1,9 +1,10 @@
 // Tested in test/http/socket/page-upload.test.ts.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { CODES, isPassing } from './answer.ts'
+import { atOnce } from './changes.ts'
 import { Refusal, refusalIn } from './client.ts'
 import { type Comparison, compare, type Difference, type Refused } from './comparison.ts'
-import { formatOf, save } from './files.ts'
+import { save } from './files.ts'
 import { countOf, describePlant } from './messages.ts'
 import { closeUpload } from './panel.ts'
 import { Button, focus, focusElement } from './parts.tsx'
@@ -14,8 +15,6 @@ import { set, state } from './state.ts'
 /** The page shows so many refused lines, and so many changes. The file that it saves has all refused ones. */
 const REFUSED_MAX = 500
 const CHANGES_MAX = 10
-/** So many plants are stored at once. */
-const AT_ONCE = 4
 /** Between two turns of the browser, in which it draws, and reacts to Stop. */
 const TURN_EVERY_MS = 100
 /** Between two texts that a screen reader reads. */
@@ -28,13 +27,16 @@ const START = {
   refused: [] as Refused[],
   /** How much of the file is read or stored, and the last line that is stored. */
   ...{ bytes: 0, bytesMax: 0, added: 0, replaced: 0, last: 0 },
+  /** What a screen reader reads of it, when it does so again, and when the browser gets its next turn. */
+  ...{ told: '', tellMs: 0, turnMs: 0 },
+  isStopped: false,
 }
 type Job = typeof START
 
 /** A job that is drawn and told when it changes, but not more often than the browser and people can take it. */
 function useJob() {
   const [, draw] = useState({})
-  const { current: job } = useRef({ ...START, told: '', turnMs: 0, tellMs: 0, stop: new AbortController() })
+  const { current: job } = useRef({ ...START })
   const update = async (change: Partial<Job>) => {
     Object.assign(job, change)
     if (!change.how && performance.now() < job.turnMs) return
@@ -56,14 +58,13 @@ function useJob() {
 export function Upload() {
   const { job, update } = useJob()
   const begin = (change: Partial<Job>) => {
-    job.stop = new AbortController()
     set({ notice: '' })
     focus('[type=file]')
-    return update({ ...change, bytes: 0 })
+    return update({ ...change, bytes: 0, isStopped: false })
   }
   useEffect(
     () => () => {
-      job.stop.abort()
+      job.isStopped = true
       // The token has ended. Nobody gets the answers that are on their way.
       if (state.problem && job.how === 'Storing') set({ problem: `${state.problem} ${describeEnd(job)}` })
     },
@@ -73,7 +74,7 @@ export function Upload() {
     await begin({ ...START, how: 'Reading', file, bytesMax: file.size, refused: [] })
     const comparison = await compare(file, job.refused, async (bytes) => {
       await update({ bytes })
-      if (job.stop.signal.aborted) throw new Refusal(0, 'You have stopped it.')
+      if (job.isStopped) throw new Refusal(0, 'You have stopped it.')
     }).catch(refusalIn)
     if (!(comparison instanceof Refusal)) return update({ how: 'Compared', comparison })
     set({ notice: `Nothing was stored. ${comparison.message}` })
@@ -83,24 +84,20 @@ export function Upload() {
     await begin({ how: 'Storing', bytesMax: differences.reduce((sum, { line }) => sum + line.bytes, 0) })
     set({ upload: 'running' })
     const problems = new Set<string>()
-    const rest = differences.values()
-    const work = async () => {
-      for (const difference of rest) {
-        const { line, stored } = difference
-        const refusal = await storeOne(difference).catch(refusalIn)
-        if (refusal && isEnding(refusal.code)) {
-          problems.add(refusal.message)
-          job.stop.abort()
-        } else {
-          if (refusal) job.refused.push({ line, why: refusal.message })
-          else job[stored ? 'replaced' : 'added']++
-          await update({ bytes: job.bytes + line.bytes, last: refusal ? job.last : Math.max(job.last, line.number) })
-        }
-        if (job.stop.signal.aborted) return
+    const storeNext = async (difference: Difference) => {
+      const { line, stored } = difference
+      const refusal = await storeOne(difference).catch(refusalIn)
+      if (refusal && isEnding(refusal.code)) {
+        problems.add(refusal.message)
+        job.isStopped = true
+        return
       }
+      if (refusal) job.refused.push({ line, why: refusal.message })
+      else job[stored ? 'replaced' : 'added']++
+      await update({ bytes: job.bytes + line.bytes, last: refusal ? job.last : Math.max(job.last, line.number) })
     }
-    await Promise.all(Array.from({ length: AT_ONCE }, work))
-    const isDone = rest.next().done && problems.size === 0
+    const left = await atOnce(differences, storeNext, () => job.isStopped)
+    const isDone = left === 0 && problems.size === 0
     await update({ how: isDone ? 'Done' : 'Stopped' })
     refresh()
     const notice = isDone ? 'All lines of the file are done.' : [...problems, describeEnd(job)].join(' ')
@@ -127,8 +124,6 @@ const describeEnd = ({ added, replaced, last }: Job) =>
 /** How far an upload is. */
 function describe({ how, comparison, bytes, bytesMax, added, replaced, refused }: Job): string {
   if (how === 'Reading') return `Reading: ${Math.floor((bytes / bytesMax) * 100)} %.`
-  if (how === 'Compared' && comparison?.isNumbered)
-    return 'The file has no ids. Save it with the next free ones, then choose that file.'
   const { differences = [], changes = [], equal = 0 } = comparison ?? {}
   const compared = { new: differences.length - changes.length, changed: changes.length, equal }
   const counts = { ...(how === 'Compared' ? compared : { added, replaced }), refused: refused.length }
@@ -138,24 +133,21 @@ function describe({ how, comparison, bytes, bytesMax, added, replaced, refused }
 }
 
 interface PanelProps {
-  readonly job: Job & { readonly told: string; readonly stop: AbortController }
+  readonly job: Job
   readonly read: (file: File) => Promise<void>
   readonly store: (differences: readonly Difference[]) => Promise<void>
 }
 
 /** What people see of an upload, and what they can do with it. */
-function Panel({ job: { how, file, comparison, refused, told, bytes, bytesMax, stop }, read, store }: PanelProps) {
+function Panel({ job, read, store }: PanelProps) {
+  const { how, file, comparison, refused, told, bytes, bytesMax } = job
   const isBusy = how === 'Reading' || how === 'Storing'
-  const { differences = [], changes = [], isNumbered } = (how === 'Compared' && comparison) || {}
-  const news = differences.filter(({ stored }) => !stored && !isNumbered)
+  const { differences = [], changes = [] } = (how === 'Compared' && comparison) || {}
+  const news = differences.filter(({ stored }) => !stored)
   const add = news.length > 0 && `Add ${countOf(news.length)}`
   const replace = changes.length > 0 && `${add ? `${add} and replace` : 'Replace'} ${changes.length}`
   const saveRefused = () =>
     save(`refused-${file?.name}`, [comparison?.header ?? '', ...refused.map(({ line }) => `${line.text}\n`)])
-  const saveNumbered = async () => {
-    const { header, toText } = await formatOf('csv')
-    save(`with-ids-${file?.name}`, [header, toText(differences.map(({ plant }) => plant))])
-  }
   return (
     <section class="upload" aria-labelledby="upload-title">
       <h2 id="upload-title">Upload plants</h2>
@@ -183,9 +175,11 @@ function Panel({ job: { how, file, comparison, refused, told, bytes, bytesMax, s
       <p class="buttons">
         {add && <Button text={add} kind="primary" onClick={() => store(news)} />}
         {replace && <Button text={replace} onClick={() => store(differences)} />}
-        {isNumbered && <Button text="Save the file with ids" onClick={saveNumbered} />}
         {refused.length > 0 && !isBusy && <Button text="Save the refused lines" onClick={saveRefused} />}
-        <Button text={isBusy ? 'Stop' : 'Close'} onClick={isBusy ? () => stop.abort() : closeUpload} />
+        <Button
+          text={isBusy ? 'Stop' : 'Close'}
+          onClick={isBusy ? () => Object.assign(job, { isStopped: true }) : closeUpload}
+        />
       </p>
     </section>
   )
