@@ -36,7 +36,6 @@ export async function store(shown: Plant | undefined, wanted: Plant): Promise<Re
   return refusal
 }
 
-/** So many requests are under way at once. */
 const AT_ONCE = 4
 
 /** Does something with each, until it is stopped. Returns how many are left. */

@@ -4,8 +4,7 @@ import { Refusal } from './client.ts'
 import { FIELD_NAMES, FIELDS, type Plant } from './fields.ts'
 import { loadWebFile } from './files.ts'
 import { quoted } from './messages.ts'
-import { listPlants } from './plants.ts'
-import { ALL_LIMIT } from './reading.ts'
+import { ALL_LIMIT, listPlants } from './plants.ts'
 
 export interface Refused {
   readonly line: FileLine
@@ -19,7 +18,6 @@ export interface Difference {
   readonly stored?: Plant
 }
 
-/** A file beside the stored plants. */
 export type Comparison = Awaited<ReturnType<typeof compare>>
 
 /** Compares the plants of a file with the stored ones. Adds the lines that it refuses. `turn` rejects to stop it. */

@@ -10,5 +10,4 @@ export const FIELDS = (document.querySelector<HTMLMetaElement>('meta[name=fields
 
 export const FIELD_NAMES = FIELDS.map(({ name }) => name)
 
-/** Like: Name. */
 export const titleOf = (field: string): string => field.charAt(0).toUpperCase() + field.slice(1)

@@ -1,18 +1,16 @@
 // Tested in test/http/socket/page-lists.test.ts.
 import { useEffect } from 'preact/hooks'
 import { type Address, formatAddress } from './address.ts'
-import { refusalIn } from './client.ts'
 import { because, countOf, shown } from './messages.ts'
 import { open } from './panel.ts'
 import { Button, Picture, useTitle } from './parts.tsx'
-import { isChanged, listPlants } from './plants.ts'
+import { listPlants } from './plants.ts'
 import { refresh, useRead } from './reading.ts'
 import { type Listing, matches } from './rows.ts'
 import { SearchState, useSearch } from './search.tsx'
 import { go, set, state } from './state.ts'
 import { PlantTable } from './table.tsx'
 
-/** Plants on a page. */
 const PAGE_PLANTS = 50
 
 /** A page of plants, or what a search over all pages has found. */
@@ -85,19 +83,10 @@ function Pages({ plants, after, end, page, before }: Listing & { readonly before
   )
 }
 
-/** The page of an address. */
 async function readPage({ after, page }: Address) {
   const { changes } = state
   const list = { ...(await listPlants(PAGE_PLANTS, after)), page, changes }
   return { list, starts: new Map(state.starts).set(page, after) }
-}
-
-/** Tells that others have changed the page of the list that is shown, once the tab is. */
-export async function tellNews(): Promise<void> {
-  const { list } = state
-  if (list === undefined || document.hidden || (await isChanged(PAGE_PLANTS, list).catch(refusalIn)) !== true) return
-  if (state.list === list && list.changes === state.changes)
-    set({ notice: 'Somebody has changed this list: Refresh shows it as it is now.' })
 }
 
 /** Why the list has no rows: it is on its way, nothing matches, or there is nothing. */

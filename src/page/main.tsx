@@ -1,13 +1,14 @@
 // Tested in test/http/socket/page.test.ts.
 import { type ComponentChild, h, options, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { download } from './files.ts'
 import { Keys, showKeys } from './keys.tsx'
-import { PlantList, tellNews } from './list.tsx'
+import { PlantList } from './list.tsx'
 import { OnePlant } from './one-plant.tsx'
 import { hasTyped, open, openUpload } from './panel.ts'
 import { Button, focus, Notices, Picture } from './parts.tsx'
 import { PlantForm } from './plant-form.tsx'
-import { download, refresh } from './reading.ts'
+import { readAgain, refresh } from './reading.ts'
 import { returnToSession, SignIn, signOut } from './sign-in.tsx'
 import { go, isChanging, start, state } from './state.ts'
 import { Selection } from './table.tsx'
@@ -22,7 +23,7 @@ function App() {
   useEffect(() => {
     start(draw)
     addEventListener('beforeunload', (event) => (isChanging() || hasTyped()) && event.preventDefault())
-    document.addEventListener('visibilitychange', tellNews)
+    document.addEventListener('visibilitychange', readAgain)
     returnToSession()
   }, [])
   const isSignedIn = canWrite !== undefined

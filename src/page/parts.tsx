@@ -1,21 +1,19 @@
 // Tested in test/http/socket/page.test.ts.
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, ComponentProps } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { formatAddress } from './address.ts'
 import { restore, undoable } from './changes.ts'
 import { FIELD_NAMES, type Plant, titleOf } from './fields.ts'
 import { type State, set, state } from './state.ts'
 
-interface ButtonProps extends Readonly<{ text: string; kind?: 'primary' | 'plain' | 'quiet' | 'danger' }> {
-  /** What a screen reader reads instead of the text, which does not change then. */
-  readonly label?: string
-  /** Without a function the button does nothing, and keeps the focus of the keyboard. */
-  readonly onClick: (() => void) | false
+interface ButtonProps extends Pick<ComponentProps<'button'>, 'aria-label' | 'onClick'> {
+  readonly text: string
+  readonly kind?: 'primary' | 'quiet' | 'danger'
 }
 
-/** A button that sends no form. It says how important it is; `danger` deletes something. */
-export const Button = ({ text, kind = 'plain', label, onClick }: ButtonProps) => (
-  <button type="button" class={kind} aria-label={label} aria-disabled={!onClick} onClick={onClick || undefined}>
+/** A button that sends no form. It says how important it is; `danger` deletes something. With a label its text does not change. */
+export const Button = ({ text, kind, ...props }: ButtonProps) => (
+  <button type="button" class={kind} {...props}>
     {text}
   </button>
 )

@@ -1,13 +1,13 @@
 // Tested in test/http/socket/page-changes.test.ts.
-import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { INT64_MAX } from '../domain/int64.ts'
 import { store } from './changes.ts'
-import type { Refusal } from './client.ts'
+import { type Refusal, refusalIn } from './client.ts'
 import { FIELD_NAMES, FIELDS, type Plant, titleOf } from './fields.ts'
-import { useSuggestedId } from './free-id.ts'
 import { problemOf } from './messages.ts'
 import { close, keep } from './panel.ts'
 import { Button, focus, focusElement, Values } from './parts.tsx'
-import { Conflict } from './plants.ts'
+import { Conflict, listPlants } from './plants.ts'
 import { set, state } from './state.ts'
 
 /** The form for a new plant, or for one that is edited. It keeps what was typed until the plant is stored. */
@@ -40,7 +40,7 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
     setIsBusy(true)
     // Somebody may be quicker than the search for an id.
     const isSuggested = !edited && state.typed.id === undefined
-    const id = isSuggested ? suggested || (await search.current) : ''
+    const id = isSuggested ? suggested || (await search) : ''
     if (form.current === null) return
     const { plant, wrong } = plantIn(shown, id)
     if (wrong === undefined) return void send(plant, isSuggested)
@@ -78,10 +78,9 @@ const focusOn = (field: string) => focus(`.plant-form [name=${field}]`)
 /** The id stands behind the name, because it is suggested. */
 const INPUTS = [...FIELDS.slice(1, 2), ...FIELDS.slice(0, 1), ...FIELDS.slice(2)]
 
-interface FieldInputProps extends Readonly<Record<'name' | 'text' | 'problem', string>> {
-  readonly isOptional: boolean
-  readonly readOnly: boolean
-}
+type FieldInputProps = Readonly<
+  Record<'name' | 'text' | 'problem', string> & Record<'isOptional' | 'readOnly', boolean>
+>
 
 /** An input that shows `text` until somebody types another one. */
 function FieldInput({ name, isOptional, text, problem, readOnly }: FieldInputProps) {
@@ -146,4 +145,45 @@ function plantIn(shown: Plant | undefined, suggested: string) {
 function submitText(edited: Plant | undefined, conflict: Conflict | undefined): string {
   if (conflict) return conflict.now ? 'Store it all the same' : 'Create it again'
   return edited ? 'Store the change' : 'Add'
+}
+
+/** So many requests look for the largest id, each for so many plants. */
+const LOOKS_MAX = 32
+const LOOK_PLANTS = 20
+
+/** An id for a new plant, once it is found, and the search for it. `suggestBehind` suggests the first free id behind another. */
+function useSuggestedId(isNew: boolean) {
+  const [suggested, suggest] = useState('')
+  const [search] = useState(() => (isNew ? findId().catch((error) => refusalIn(error) && '') : Promise.resolve('')))
+  // Who types an id already must not find another one in the field.
+  useEffect(() => void search.then((id) => document.activeElement?.id === 'id' || suggest(id)), [])
+  return { suggested, search, suggestBehind: (id: string) => suggest(freeFrom(BigInt(id) + 1n)) }
+}
+
+/**
+ * Finds the id after the largest one. It looks behind the list that is shown, doubles until there is nothing, and halves what is
+ * between. If that does not find the largest id, or none can be larger, it takes the first free one.
+ */
+async function findId(): Promise<string> {
+  const lastShown = BigInt(state.list?.plants.at(-1)?.id ?? 0)
+  let low = lastShown > 0n ? lastShown : 0n
+  let high: bigint | undefined
+  for (let looks = 0, at = low; looks < LOOKS_MAX; looks++) {
+    const { plants, end } = await listPlants(LOOK_PLANTS, `${at}`)
+    const last = plants.at(-1)
+    if (last) low = BigInt(last.id)
+    else high = at
+    if (low === high || (last && !end)) return freeFrom(low + 1n)
+    at = high === undefined ? 2n * low + 1n : (low + high) / 2n
+    if (at > INT64_MAX) at = INT64_MAX
+  }
+  return freeFrom(INT64_MAX + 1n)
+}
+
+/** The first id from this one on, or from 1 if none is so large, that no shown plant has, and none that Undo puts back. */
+function freeFrom(from: bigint): string {
+  const taken = new Set([...(state.list?.plants ?? []), ...state.undo].map(({ id }) => id))
+  let id = from > INT64_MAX ? 1n : from
+  while (taken.has(`${id}`)) id = id < INT64_MAX ? id + 1n : 1n
+  return `${id}`
 }

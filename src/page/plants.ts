@@ -4,7 +4,7 @@ import { CODES } from './answer.ts'
 import { Refusal, refusalIn, send } from './client.ts'
 import { FIELD_NAMES, type Plant } from './fields.ts'
 import { because, describePlant, describeRefusal, inDoubt } from './messages.ts'
-import { isIn, type Listing, type Rows } from './rows.ts'
+import { isIn, type Rows } from './rows.ts'
 import { hashOf } from './storage.ts'
 
 /** A plant is not as the page has shown it, so it was not stored. `now` is `undefined` if it is gone. */
@@ -41,30 +41,24 @@ async function readRows<R extends Rows>(read: () => Promise<R>): Promise<R> {
   return read()
 }
 
-const listOf = (limit: number, after: string) => `plants?limit=${limit}${after && `&after=${after}`}&include=id`
+/** So many plants a request if all are read. */
+export const ALL_LIMIT = 1000
 
-/** A page of the list with its `ETag`. */
+/** A page of the list. */
 export const listPlants = (limit: number, after: string) =>
   readRows(async () => {
-    const { plants, headers } = await send('GET', listOf(limit, after))
+    const { plants, headers } = await send('GET', `plants?limit=${limit}${after && `&after=${after}`}&include=id`)
     const [, end = ''] = /[?&]after=(-?\d+)/.exec(headers.get('link') ?? '') ?? []
-    return { plants, after, end, etag: etagOf(headers) }
+    return { plants, after, end }
   })
-
-/** Whether the plants of a page are others by now: a 304 rejects. Nobody is told if the server is away. */
-export async function isChanged(limit: number, { after, etag }: Listing): Promise<boolean> {
-  const sent = { headers: { 'if-none-match': etag }, expected: [CODES.noAnswer] }
-  return (await send('GET', listOf(limit, after), sent)).error === 0
-}
-
-/** A strong `ETag`, which a proxy that compresses makes a weak one. */
-const etagOf = (headers: Headers) => (headers.get('etag') ?? '').replace(/^W\//, '')
 
 /** The stored plant with its `ETag`. `undefined` if there is none. */
 export async function getPlant(id: string) {
   const { plants, etag } = await readRows(async () => {
     const { plants, headers } = await send('GET', `plants/${id}?include=id`, { expected: [CODES.notFound] })
-    return { plants, after: `${BigInt(id) - 1n}`, end: id, etag: etagOf(headers) }
+    // A proxy that compresses makes a weak one of it.
+    const etag = (headers.get('etag') ?? '').replace(/^W\//, '')
+    return { plants, after: `${BigInt(id) - 1n}`, end: id, etag }
   })
   const [plant] = plants
   return plant && { plant, etag }

@@ -7,8 +7,8 @@ export type Said = ReadonlyMap<string, Plant | undefined>
 /** Plants by their ids, and all of them that have ids behind `after` and up to `end`. Without a bound these are empty. */
 export type Rows = Readonly<{ plants: readonly Plant[]; after: string; end: string }>
 
-/** A page of the list with its number and its `ETag`, read when there were so many changes. */
-export type Listing = Rows & Readonly<{ page: number; etag: string; changes: number }>
+/** A page of the list with its number, read when there were so many changes. */
+export type Listing = Rows & Readonly<{ page: number; changes: number }>
 
 /** What a search has found so far: among so many plants, if they have not changed since, on so many pages. It runs with a job. */
 export type Search = Rows &

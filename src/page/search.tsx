@@ -3,17 +3,13 @@ import { useEffect } from 'preact/hooks'
 import { Refusal, refusalIn } from './client.ts'
 import { because, countOf, shown } from './messages.ts'
 import { Button } from './parts.tsx'
-import { listPlants } from './plants.ts'
-import { ALL_LIMIT } from './reading.ts'
+import { ALL_LIMIT, listPlants } from './plants.ts'
 import { matches, type Search } from './rows.ts'
 import { set, state } from './state.ts'
 
 /** A search shows at most so many plants, so that the memory of the tab stays bounded. */
 const HITS_MAX = 500
-/** A search begins by itself for a text of so many letters, after so long a pause, and reads so many pages. */
-const LETTERS_MIN = 2
-/** One letter of these scripts is a word. */
-const ONE_LETTER = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u
+/** A search begins after so long a pause, and reads so many pages by itself. */
 const PAUSE_MS = 300
 const PAGES_MAX = 10
 
@@ -54,8 +50,7 @@ export function useSearch(filter: string) {
   const hits = search.plants.filter((plant) => matches(plant, filter))
   const isNone = state.search === undefined
   useEffect(() => {
-    if ([...filter.trim()].length < (ONE_LETTER.test(filter) ? 1 : LETTERS_MIN))
-      return isNone ? undefined : set({ search: undefined })
+    if (filter.trim() === '') return isNone ? undefined : set({ search: undefined })
     const isNarrower = search.filter !== '' && filter.toLowerCase().includes(search.filter.toLowerCase())
     if (search.filter !== filter)
       void run(isNarrower ? { ...search, plants: hits } : NOTHING, filter, PAGES_MAX, PAUSE_MS)

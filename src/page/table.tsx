@@ -12,19 +12,17 @@ import { go, set, state } from './state.ts'
 /** Three lines of a row show fewer characters than this. The view of the plant shows all of them. */
 const CELL_MAX = 600
 
-/** How far Page Up and Page Down go. */
 const LEAP_ROWS = 10
 
 /** Deletes plants of the table. The focus goes to the next row that stays, or to the one before. */
 function removeRows(plants: readonly Plant[]): void {
   const rows = [...document.querySelectorAll<HTMLElement>('tr[data-id]')]
-  const ids = new Set(plants.map(({ id }) => id))
-  const isGoing = ({ dataset: { id = '' } }: HTMLElement) => ids.has(id) || state.busy.has(id)
-  const last = rows.findLastIndex(({ dataset: { id = '' } }) => ids.has(id))
-  const next = rows.slice(last).find((row) => !isGoing(row)) ?? rows.slice(0, last).findLast((row) => !isGoing(row))
+  const last = rows.findLastIndex(({ dataset }) => plants.some(({ id }) => id === dataset.id))
+  void remove(plants)
+  const stays = ({ dataset: { id = '' } }: HTMLElement) => !state.busy.has(id)
+  const next = rows.slice(last).find(stays) ?? rows.slice(0, last).findLast(stays)
   if (next) next.focus()
   else set({ focused: 'tr[data-id]' })
-  void remove(plants)
 }
 
 const selectAll = (plants: readonly Plant[]) => set({ selected: new Set(plants.map(({ id }) => id)) })
@@ -172,8 +170,8 @@ function PlantRow({ plant }: { readonly plant: Plant }) {
       ))}
       {canWrite && (
         <td class="buttons">
-          <Button text="Edit" kind="quiet" label={`Edit plant ${id}`} onClick={() => open(plant)} />
-          <Button text="Delete" kind="danger" label={`Delete plant ${id}`} onClick={() => removeRows([plant])} />
+          <Button text="Edit" kind="quiet" aria-label={`Edit plant ${id}`} onClick={() => open(plant)} />
+          <Button text="Delete" kind="danger" aria-label={`Delete plant ${id}`} onClick={() => removeRows([plant])} />
         </td>
       )}
     </tr>

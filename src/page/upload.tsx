@@ -33,6 +33,54 @@ const START = {
 }
 type Job = typeof START
 
+/** What people see of an upload, and what they can do with it. */
+export function Upload() {
+  const { job, read, store } = useUpload()
+  const { how, file, comparison, refused, told, bytes, bytesMax } = job
+  const isBusy = how === 'Reading' || how === 'Storing'
+  const { differences = [], changes = [] } = (how === 'Compared' && comparison) || {}
+  const news = differences.filter(({ stored }) => !stored)
+  const add = news.length > 0 && `Add ${countOf(news.length)}`
+  const replace = changes.length > 0 && `${add ? `${add} and replace` : 'Replace'} ${changes.length}`
+  const saveRefused = () =>
+    save(`refused-${file?.name}`, [comparison?.header ?? '', ...refused.map(({ line }) => `${line.text}\n`)])
+  return (
+    <section class="upload" aria-labelledby="upload-title">
+      <h2 id="upload-title">Upload plants</h2>
+      <label>
+        A file that Download has made, or CSV that begins with the line id,name,tag
+        <input
+          {...{ type: 'file', accept: '.jsonl,.ndjson,.csv,.tsv,.txt,application/jsonl,text/csv' }}
+          ref={focusElement}
+          aria-disabled={isBusy}
+          // It keeps the focus, but takes no other file meanwhile. The same file can be chosen again.
+          onClick={(event) => (isBusy ? event.preventDefault() : Object.assign(event.currentTarget, { value: '' }))}
+          onChange={({ currentTarget: { files } }) => !isBusy && files?.[0] && void read(files[0])}
+        />
+      </label>
+      {isBusy && <progress max={bytesMax} value={bytes} />}
+      <p aria-live="polite">{told}</p>
+      <ol class="results">
+        {changes.slice(0, CHANGES_MAX).map(({ line, plant, stored = plant }) => (
+          <li key={line}>{`Line ${line.number}: ${describePlant(stored)} becomes ${describePlant(plant)}.`}</li>
+        ))}
+        {refused.slice(0, REFUSED_MAX).map(({ line, why }) => (
+          <li key={line}>{`Line ${line.number}: ${why}`}</li>
+        ))}
+      </ol>
+      <p class="buttons">
+        {add && <Button text={add} kind="primary" onClick={() => store(news)} />}
+        {replace && <Button text={replace} onClick={() => store(differences)} />}
+        {refused.length > 0 && !isBusy && <Button text="Save the refused lines" onClick={saveRefused} />}
+        <Button
+          text={isBusy ? 'Stop' : 'Close'}
+          onClick={isBusy ? () => Object.assign(job, { isStopped: true }) : closeUpload}
+        />
+      </p>
+    </section>
+  )
+}
+
 /** A job that is drawn and told when it changes, but not more often than the browser and people can take it. */
 function useJob() {
   const [, draw] = useState({})
@@ -54,8 +102,8 @@ function useJob() {
   return { job, update }
 }
 
-/** Compares a file with the stored plants, stores what somebody chooses of it, and shows the lines that are refused. */
-export function Upload() {
+/** Compares a file with the stored plants, stores what somebody chooses of it, and collects the lines that are refused. */
+function useUpload() {
   const { job, update } = useJob()
   const begin = (change: Partial<Job>) => {
     set({ notice: '' })
@@ -103,7 +151,7 @@ export function Upload() {
     const notice = isDone ? 'All lines of the file are done.' : [...problems, describeEnd(job)].join(' ')
     set({ upload: 'open', notice })
   }
-  return <Panel job={job} read={read} store={store} />
+  return { job, read, store }
 }
 
 /** Stores a plant of a file. Rejects if it is not as it was compared any more. */
@@ -121,7 +169,6 @@ const isEnding = (code: number) => code < 0 || isPassing(code) || code === CODES
 const describeEnd = ({ added, replaced, last }: Job) =>
   `Of the file, at least ${[countOf(added), added === 1 ? 'is' : 'are'].join(' ')} added and ${replaced} replaced${last > 0 ? `, the last one in line ${last}` : ''}. Choose the same file again to store the rest.`
 
-/** How far an upload is. */
 function describe({ how, comparison, bytes, bytesMax, added, replaced, refused }: Job): string {
   if (how === 'Reading') return `Reading: ${Math.floor((bytes / bytesMax) * 100)} %.`
   const { differences = [], changes = [], equal = 0 } = comparison ?? {}
@@ -130,57 +177,4 @@ function describe({ how, comparison, bytes, bytesMax, added, replaced, refused }
   return `${how}: ${Object.entries(counts)
     .map(([name, count]) => `${count.toLocaleString('en')} ${name}`)
     .join(', ')}.`
-}
-
-interface PanelProps {
-  readonly job: Job
-  readonly read: (file: File) => Promise<void>
-  readonly store: (differences: readonly Difference[]) => Promise<void>
-}
-
-/** What people see of an upload, and what they can do with it. */
-function Panel({ job, read, store }: PanelProps) {
-  const { how, file, comparison, refused, told, bytes, bytesMax } = job
-  const isBusy = how === 'Reading' || how === 'Storing'
-  const { differences = [], changes = [] } = (how === 'Compared' && comparison) || {}
-  const news = differences.filter(({ stored }) => !stored)
-  const add = news.length > 0 && `Add ${countOf(news.length)}`
-  const replace = changes.length > 0 && `${add ? `${add} and replace` : 'Replace'} ${changes.length}`
-  const saveRefused = () =>
-    save(`refused-${file?.name}`, [comparison?.header ?? '', ...refused.map(({ line }) => `${line.text}\n`)])
-  return (
-    <section class="upload" aria-labelledby="upload-title">
-      <h2 id="upload-title">Upload plants</h2>
-      <label>
-        A file that Download has made, or CSV that begins with the line id,name,tag
-        <input
-          {...{ type: 'file', accept: '.jsonl,.ndjson,.csv,.tsv,.txt,application/jsonl,text/csv' }}
-          ref={focusElement}
-          aria-disabled={isBusy}
-          // It keeps the focus, but takes no other file meanwhile. The same file can be chosen again.
-          onClick={(event) => (isBusy ? event.preventDefault() : Object.assign(event.currentTarget, { value: '' }))}
-          onChange={({ currentTarget: { files } }) => !isBusy && files?.[0] && void read(files[0])}
-        />
-      </label>
-      {isBusy && <progress max={bytesMax} value={bytes} />}
-      <p aria-live="polite">{told}</p>
-      <ol class="results">
-        {changes.slice(0, CHANGES_MAX).map(({ line, plant, stored = plant }) => (
-          <li key={line}>{`Line ${line.number}: ${describePlant(stored)} becomes ${describePlant(plant)}.`}</li>
-        ))}
-        {refused.slice(0, REFUSED_MAX).map(({ line, why }) => (
-          <li key={line}>{`Line ${line.number}: ${why}`}</li>
-        ))}
-      </ol>
-      <p class="buttons">
-        {add && <Button text={add} kind="primary" onClick={() => store(news)} />}
-        {replace && <Button text={replace} onClick={() => store(differences)} />}
-        {refused.length > 0 && !isBusy && <Button text="Save the refused lines" onClick={saveRefused} />}
-        <Button
-          text={isBusy ? 'Stop' : 'Close'}
-          onClick={isBusy ? () => Object.assign(job, { isStopped: true }) : closeUpload}
-        />
-      </p>
-    </section>
-  )
 }
