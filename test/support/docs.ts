@@ -144,14 +144,20 @@ function operationRow(method: string, path: string, { operationId = '', paramete
   ]
 }
 
+/** Stands in the table of options for the commands that a line below it lists. */
+const COMMANDS_OF_A_STORE = 'commands of a store'
+
 async function optionTable(): Promise<string> {
   const commands = await leafCommands()
+  const ofAStore = takersOf(OPTIONS.databasePrepare, commands)
   const rows = Object.values(OPTIONS).map((option) => {
     const texts = [option.envVar, option.defaultValueDescription]
     const [variable = '', byDefault = ''] = texts.map((text) => (text ? code(text) : ''))
-    return [code(option.flags), takersOf(option, commands), variable, byDefault, withChoices(option)]
+    const takers = takersOf(option, commands).replace(ofAStore, COMMANDS_OF_A_STORE)
+    return [code(option.flags), takers, variable, byDefault, withChoices(option)]
   })
-  return markdownTable(['option', 'of', 'variable', 'default', 'what it does'], rows)
+  const table = markdownTable(['option', 'of', 'variable', 'default', 'what it does'], rows)
+  return `${table}\n\nThe ${COMMANDS_OF_A_STORE} are: ${ofAStore}.`
 }
 
 /** The words that call a command. */
@@ -169,7 +175,10 @@ async function commandTable(): Promise<string> {
 /** The texts of exit codes that mean the same for every command. */
 const GENERAL_EXITS = [EXITS, STORE_EXITS].flatMap((exits) => Object.values(exits))
 
-/** A section for each command: how it is called, its arguments and options, examples, and the exit codes of its own. */
+/**
+ * A section for each command: its arguments and options, examples, and the exit codes of its own. Examples show how a command
+ * without arguments is called.
+ */
 async function commandSections(): Promise<string> {
   const sections = (await leafCommands()).map(async (command) => {
     const { io, stdout } = makeIo(['help', ...nameOf(command)])
@@ -189,11 +198,11 @@ async function commandSections(): Promise<string> {
     const parts = [
       `### ${callOf(command)}`,
       command.description(),
-      `\`\`\`text\n${usage.replace('Usage: ', '')}\n\`\`\``,
+      args.length === 0 ? '' : `\`\`\`text\n${usage.replace('Usage: ', '')}\n\`\`\``,
       args.join('').trim(),
       options === '' ? '' : Bun.wrapAnsi(`Options: ${names}.`, LINE_WIDTH),
       `Examples:\n\n\`\`\`text\n${examples.trimEnd().replace(/^ {2}/gm, '')}\n\`\`\``,
-      codes.length === 0 ? '' : `Exit codes of its own:\n\n${codes.join('\n')}`,
+      codes.length === 0 ? '' : `Exit codes:\n\n${codes.join('\n')}`,
     ]
     return parts.filter((part) => part !== '').join('\n\n')
   })
