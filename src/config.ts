@@ -109,6 +109,12 @@ export const SETTINGS = {
     jwtDefaultScope: option('--jwt-default-scope <scope>', values.oneOf(SCOPES)).help(
       `What a JWT without scopes may do: ${SCOPES.join(' or ')}. By default nothing.`,
     ),
+    jwtClientId: option('--jwt-client-id <text>', values.text).help(
+      'People sign in at the page with the identity provider, which knows the page by this client id, without a secret. Off by default.',
+    ),
+    jwtRequestParam: option('--jwt-request-param <name=value>', values.listOf(values.requestParameter)).help(
+      'What the page also asks of the identity provider, like resource=https://plants.example.org. Separate several by commas, or repeat the option. By default scope=openid profile plants:write.',
+    ),
     firstToken: new Option(
       '--first-token',
       'Makes a token for user me if the store has none, and prints it and the URLs of the server on stderr.',

@@ -140,6 +140,16 @@ export const issuer = textThat(
   'an https URL without user, query and fragment; http is only for this machine',
 )
 
+/** The page sets these in its requests to an identity provider. */
+const OWN_PARAMETERS = /^(?:client_id|code\w*|grant_type|redirect_uri|refresh_token|response_type|state)$/
+
+/** A parameter of a request to an identity provider (RFC 6749 §4.1.1), and its value. */
+export const requestParameter: Parser<readonly [name: string, value: string]> = (text) => {
+  const [, name = '', value = ''] = /^(\w+)=(.+)$/s.exec(text) ?? []
+  if (name !== '' && !OWN_PARAMETERS.test(name)) return [name, value]
+  return refuse('NAME=VALUE, like scope=plants:write, and no parameter that the page sets itself, like state')
+}
+
 /** A day or a time in UTC (RFC 3339), in milliseconds since 1970-01-01 UTC. A day is its first moment. */
 export const time: Parser<number> = (text) => {
   const ms = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{3})?Z)?$/.test(text) ? Date.parse(text) : Number.NaN

@@ -107,6 +107,17 @@ const KINDS = {
     refuses: texts(`plants.example.org ftp://example.org https://me@example.org https://:secret@example.org
       https://a.org/?b https://a.org/? https://a.org/#b https://a.org/"b https://a.org/б javascript:alert(1)`),
   },
+  jwtRequestParam: {
+    takes: {
+      'scope=openid plants:write': [['scope', 'openid plants:write']],
+      'resource=https://a.org/?b=c,states=x': [
+        ['resource', 'https://a.org/?b=c'],
+        ['states', 'x'],
+      ],
+    },
+    refuses: texts(`scope scope= =x a-b=c a=b, client_id=x code=x code_verifier=x grant_type=x
+      redirect_uri=x refresh_token=x response_type=x state=x a=b,state=x`),
+  },
   owner: {
     takes: same('me', 'A.b_c@d-9', 'x'.repeat(NAME_MAX)),
     refuses: ['m e', 'me\n', ...texts(`mé a/b ${'x'.repeat(NAME_MAX + 1)}`)],

@@ -41,14 +41,20 @@ export const serveCommand = (program: Command, io: Io) =>
 /** Reads the certificate and the key. Rejects with `misused` if options do not fit together, or a server cannot use the files. */
 async function completeOptions(options: Settings, io: Io): Promise<ServeOptions> {
   const { drain, drainWait, tlsCert: certPath, tlsKey: keyPath } = options
-  const { jwtIssuer, jwtAudience, jwtKeys, jwtDefaultScope } = options
+  const { jwtIssuer, jwtAudience, jwtKeys, jwtDefaultScope, jwtClientId, jwtRequestParam } = options
   if (drainWait >= drain && drainWait > 0)
     throw misused('--drain-wait (PLANTSTORE_DRAIN_WAIT) must be shorter than --drain.')
   if (options.metricsListen !== undefined && areSame(options.listen, options.metricsListen))
     throw misused('--listen and --metrics-listen (PLANTSTORE_METRICS_LISTEN) need an address each: change one of them.')
-  const isJwtSet = (jwtIssuer ?? jwtAudience ?? jwtKeys ?? jwtDefaultScope) !== undefined
+  const isJwtSet = (jwtIssuer ?? jwtAudience ?? jwtKeys ?? jwtDefaultScope ?? jwtClientId) !== undefined
   if (isJwtSet && (jwtIssuer === undefined || jwtAudience === undefined))
     throw misused('JWTs need both --jwt-issuer (PLANTSTORE_JWT_ISSUER) and --jwt-audience (PLANTSTORE_JWT_AUDIENCE).')
+  if (jwtClientId !== undefined && jwtKeys !== undefined)
+    throw misused('--jwt-client-id needs the metadata of the provider: leave --jwt-keys (PLANTSTORE_JWT_KEYS) out.')
+  if (jwtClientId !== undefined && !options.page)
+    throw misused('--jwt-client-id is for the page: leave --no-page (PLANTSTORE_NO_PAGE) out.')
+  if (jwtClientId === undefined && jwtRequestParam !== undefined)
+    throw misused('--jwt-request-param (PLANTSTORE_JWT_REQUEST_PARAM) needs --jwt-client-id.')
   const complete = { ...options, threads: threadsFor(options), hasColours: coloursFor(options, io) }
   if (certPath === undefined && keyPath === undefined) return { ...complete, tls: undefined }
   if (certPath === undefined || keyPath === undefined)
