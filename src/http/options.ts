@@ -70,5 +70,16 @@ export interface ListCache {
 /** Verifies JWTs. It rejects with `token_invalid`, or with `store_busy` while there are no keys. */
 export interface IdentityProvider {
   readonly issuer: string
+  /** How people sign in there at the page, if they do. It has no endpoints until the metadata of the provider were read. */
+  signIn(): SignIn | undefined
   verify(text: string): Promise<Omit<Caller, 'userId' | 'userBlockedAtMs'>>
+}
+
+/** How the page at / signs in with an identity provider. It is public. */
+export interface SignIn {
+  readonly clientId: string
+  /** What it also asks of the provider, by names. */
+  readonly parameters: readonly (readonly [name: string, value: string])[]
+  /** A part of the metadata (RFC 8414 §2). */
+  readonly server: Readonly<Record<string, unknown>>
 }

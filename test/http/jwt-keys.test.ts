@@ -19,6 +19,7 @@ import { AUDIENCE, type IssuerKey, makeKey, startIssuer } from '../support/issue
 import { countOpen } from '../support/process.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { until } from '../support/until.ts'
+import { policyOf, signInOf } from './support/pages.ts'
 import { startService } from './support/service.ts'
 import { IN_PROCESS, type ServiceOptions } from './support/transports.ts'
 
@@ -121,6 +122,33 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     issuer.state.answers.clear()
     service.pass(REFRESH_MIN_MS)
     expect(await service.code(token)).toBe(200)
+  })
+
+  test('come with the metadata for the page, which names the issuer alone before, and signs in from then on', async () => {
+    await using issuer = await startIssuer()
+    const path = '/.well-known/openid-configuration'
+    const token_endpoint = 'https://login.example.org/token'
+    issuer.state.answers.set(path, () => new Response(null, { status: 404 }))
+    const client = { clientId: 'page', parameters: [['scope', 'a'] as const, ['response_mode', 'query'] as const] }
+    const jwt = { issuer: issuer.issuer, audience: AUDIENCE, client }
+    await using service = await startAt(issuer, { jwt })
+    const load = async () => {
+      const { text, headers } = await service.request('GET', '/', { token: null, headers: { accept: 'text/html' } })
+      return [signInOf(text), policyOf(headers)['connect-src']?.slice(1)]
+    }
+    const settings = (server = {}) => ({ ...client, server: { issuer: jwt.issuer, ...server } })
+
+    expect(await service.code(await issuer.token())).toBe(50303)
+    expect(await load()).toEqual([settings(), []])
+    const modes = { response_modes_supported: ['fragment'] }
+    issuer.state.answers.set(path, () => Response.json({ ...issuer.metadata, ...modes, token_endpoint }))
+    service.pass(REFRESH_MIN_MS)
+    expect(await service.code(await issuer.token())).toBe(200)
+    expect(await load()).toEqual([settings({ token_endpoint }), ['https://login.example.org']])
+    issuer.state.answers.set(path, () => new Response(null, { status: 404 }))
+    service.pass(REFRESH_EVERY_MS)
+    expect(await service.code(await issuer.token({}, {}, await makeKey('ES256', 'key 2')))).toBe(40102)
+    expect(await load()).toEqual([settings({ token_endpoint }), ['https://login.example.org']])
   })
 
   test('come by the metadata of OAuth if there are none of OpenID Connect, also for an issuer with a path', async () => {

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import type { OpenAPIV3 } from 'openapi-types'
 import { openApiDocument } from '../../src/http/docs/document.ts'
-import { addressesIn, assetsIn, BASE_POLICY, policyOf } from './support/pages.ts'
+import { AUDIENCE, startIssuer } from '../support/issuer.ts'
+import { until } from '../support/until.ts'
+import { addressesIn, assetsIn, BASE_POLICY, policyOf, signInOf } from './support/pages.ts'
 import { type Service, startService } from './support/service.ts'
 import { tooNewIn } from './support/too-new.ts'
 import { SOCKET_TRANSPORTS, SQLITE_TRANSPORTS } from './support/transports.ts'
@@ -81,6 +83,52 @@ describe.each(SQLITE_TRANSPORTS)('the pages, $name', (transport) => {
     if (path !== '/') return
     expect(headers.get('referrer-policy')).toBe('no-referrer')
     expect(text).not.toMatch(/:?\/\/[\w.-]|<style|<script>|\son\w+\s*=|javascript:/i)
+  })
+
+  test('name the identity provider with which people sign in, and let the page ask its token endpoint alone', async () => {
+    await using issuer = await startIssuer()
+    const given = {
+      ...issuer.metadata,
+      authorization_endpoint: 'https://login.example.org/"><script>?x=1&y=2',
+      token_endpoint: 'https://tokens.example.org:8443/token',
+      end_session_endpoint: 'http://login.example.org/logout',
+      response_modes_supported: ['query', 'fragment'],
+      userinfo_endpoint: 'https://login.example.org/me',
+    }
+    issuer.state.answers.set('/.well-known/openid-configuration', () => Response.json(given))
+    const client = { clientId: 'a "page" <b>', parameters: [['resource', AUDIENCE] as const] }
+    const jwt = { issuer: issuer.issuer, audience: AUDIENCE }
+    await using service = await startService(transport, { jwt: { ...jwt, client } })
+    await using without = await startService(transport, { jwt })
+
+    const answer = await until('the metadata were read', async (see) => {
+      const page = await get(service, '/')
+      return see(page.text).includes('token_endpoint') && page
+    })
+    const begun = await get(service, '/?code=secret-code&state=secret-state')
+    const other = await get(without, '/')
+    const lines = await until('both requests are in the log', (see) => {
+      const lines = service.logLines().filter(({ path }) => path === '/')
+      return see(lines).length >= 2 && lines
+    })
+
+    const { 'connect-src': sources, ...policy } = policyOf(answer.headers)
+    const { 'connect-src': otherSources, ...otherPolicy } = policyOf(other.headers)
+    expect([sources, otherSources]).toEqual([["'self'", 'https://tokens.example.org:8443'], ["'self'"]])
+    expect(policy).toEqual(otherPolicy)
+    expect(answer.text).not.toContain('<script>?')
+    expect(signInOf(answer.text)).toEqual({
+      clientId: client.clientId,
+      parameters: [['scope', 'openid profile plants:write'], ['response_mode', 'fragment'], ...client.parameters],
+      server: {
+        issuer: issuer.issuer,
+        authorization_endpoint: given.authorization_endpoint,
+        token_endpoint: given.token_endpoint,
+      },
+    })
+    expect([begun.status, begun.text]).toEqual([200, answer.text])
+    expect(JSON.stringify([lines, service.logs()])).not.toContain('secret-')
+    expect(answer.text.replace(/<meta name="provider"[^>]*>/, '')).toBe(other.text)
   })
 
   test.each([

@@ -104,7 +104,9 @@ export async function prepareHttpService(options: ServeOptions, services: Thread
 /** Only a server with an identity provider loads the code of JWTs. */
 async function openProvider(options: ServeOptions, services: ThreadServices) {
   const { jwtIssuer: issuer, jwtAudience: audience, jwtKeys: keyFile, jwtDefaultScope: defaultScope } = options
+  const { jwtClientId: clientId, jwtRequestParam: parameters = [] } = options
   if (issuer === undefined || audience === undefined) return undefined
   const { identityProvider } = await import('../../http/jwt/provider.ts')
-  return identityProvider({ issuer, audience, keyFile, defaultScope }, services)
+  const client = clientId === undefined ? undefined : { clientId, parameters }
+  return identityProvider({ issuer, audience, keyFile, defaultScope, client }, services)
 }

@@ -100,18 +100,23 @@ const NO_KEYS =
 /** Reads a JWKS from a file. */
 export const readKeyFile = (path: string): Promise<unknown> => readJson(path, Bun.file(path).stream())
 
-/**
- * Fetches the JWKS of an issuer, whose address its metadata have: those of OpenID Connect (Discovery 1.0 §4), or else those of
- * OAuth (RFC 8414 §3).
- */
-export async function fetchKeys(issuer: string, signal: AbortSignal): Promise<unknown> {
+/** What a provider says of itself (RFC 8414 §2). */
+export type Metadata = Readonly<Record<string, unknown>>
+
+/** Fetches the metadata of an issuer: those of OpenID Connect (Discovery 1.0 §4), or else those of OAuth (RFC 8414 §3). */
+export async function fetchMetadata(issuer: string, signal: AbortSignal): Promise<Metadata> {
   const { origin, pathname } = new URL(issuer)
   const path = pathname.replace(/\/$/, '')
   const metadata = await fetchJson(`${origin}${path}/.well-known/openid-configuration`, signal).catch((error) =>
     fetchJson(`${origin}/.well-known/oauth-authorization-server${path}`, signal).catch(() => Promise.reject(error)),
   )
   if (metadata.issuer !== issuer) throw new Error(`the metadata are of another issuer: ${metadata.issuer}`)
-  const address = String(metadata.jwks_uri)
+  return metadata
+}
+
+/** Fetches the JWKS whose address the metadata have. */
+export async function fetchKeys({ jwks_uri }: Metadata, signal: AbortSignal): Promise<unknown> {
+  const address = String(jwks_uri)
   if (!isSafeAddress(address)) throw new Error(`the metadata have no https address of keys: ${address}`)
   return fetchJson(address, signal)
 }

@@ -3,7 +3,8 @@ import { type JWTPayload, jwtVerify } from 'jose'
 import { providerUserName, type Scope } from '../../domain/token.ts'
 import { AppError } from '../../error.ts'
 import type { AppOptions, IdentityProvider } from '../options.ts'
-import { ALGORITHMS, fetchKeys, type KeyServices, readKeyFile, watchKeys } from './keys.ts'
+import { ALGORITHMS, fetchKeys, fetchMetadata, type KeyServices, readKeyFile, watchKeys } from './keys.ts'
+import { type SignInClient, signInWith } from './sign-in.ts'
 
 export const JWT_MAX_LENGTH = 8192
 /** Clocks may differ by so much. */
@@ -21,14 +22,22 @@ export interface ProviderPolicy extends Pick<IdentityProvider, 'issuer'> {
   readonly audience: string
   readonly keyFile?: string | undefined
   readonly defaultScope?: Scope | undefined
+  /** How people sign in at the page. Left out if they do not. */
+  readonly client?: SignInClient | undefined
 }
 
 /** Accepts the JWTs of an issuer. At level `debug` the log tells why one was refused. */
 export function identityProvider(
-  { issuer, audience, keyFile, defaultScope }: ProviderPolicy,
+  { issuer, audience, keyFile, defaultScope, client }: ProviderPolicy,
   services: KeyServices & Pick<AppOptions, 'nowMs'>,
 ): IdentityProvider {
-  const load = (signal: AbortSignal) => (keyFile === undefined ? fetchKeys(issuer, signal) : readKeyFile(keyFile))
+  let signIn = client && signInWith(client, { issuer })
+  const load = async (signal: AbortSignal) => {
+    if (keyFile !== undefined) return readKeyFile(keyFile)
+    const metadata = await fetchMetadata(issuer, signal)
+    signIn = client && signInWith(client, metadata)
+    return fetchKeys(metadata, signal)
+  }
   const keys = watchKeys(load, services)
   const options = { issuer, audience, algorithms: ALGORITHMS, requiredClaims: ['exp'], clockTolerance: LEEWAY_S }
 
@@ -54,7 +63,7 @@ export function identityProvider(
     services.log.debug({ reason: String(error) }, 'a JWT was refused')
     throw new AppError('token_invalid')
   }
-  return { issuer, verify: (text) => check(text).catch(refuse) }
+  return { issuer, signIn: () => signIn, verify: (text) => check(text).catch(refuse) }
 }
 
 /** What a JWT may do: `scope` and `scp` are each a text of words (RFC 9068 §2.2.3) or a list. Without both it is the default. */

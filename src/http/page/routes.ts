@@ -15,7 +15,10 @@ type PageOptions = Pick<AppOptions, 'page' | 'docs' | 'publicUrl' | 'provider'>
  */
 export function pages(api: AnyElysia, { docs: servesDocs, ...options }: PageOptions) {
   const { page: servesPage, publicUrl, provider } = options
-  const page = once(async () => (await import('./plants-page.ts')).makePlantsPage(servesDocs, provider !== undefined))
+  const page = once(
+    async (signIn) => (await import('./plants-page.ts')).makePlantsPage(servesDocs, provider !== undefined, signIn),
+    provider?.signIn,
+  )
   const docs = once(async () => (await import('../docs/page.ts')).makeDocsPage(publicUrl))
   const document = once(async () => (await import('../docs/document.ts')).documentText(api, options))
   const served = [...(servesPage ? [page] : []), ...(servesDocs ? [docs] : [])]
@@ -52,11 +55,12 @@ const FOR_PROGRAMS = 'This path has a page for browsers and nothing for programs
 
 const routeOf = (operationId: string) => ({ parse: 'none', detail: { operationId, hide: true } }) as const
 
-/** Calls a function once, and returns the same result to all callers. */
-function once<T extends object>(make: () => T): () => T {
-  let made: T | undefined
-  return () => {
-    made ??= make()
-    return made
+/** Calls a function once, and again if its input has changed. Returns the same result to all callers meanwhile. */
+function once<T extends object, I>(make: (input: I | undefined) => T, inputNow: () => I | undefined = () => undefined) {
+  let made: { readonly of: I | undefined; readonly result: T } | undefined
+  return (): T => {
+    const of = inputNow()
+    if (made === undefined || !Bun.deepEquals(made.of, of)) made = { of, result: make(of) }
+    return made.result
   }
 }

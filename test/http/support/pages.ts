@@ -25,3 +25,10 @@ export const addressesIn = (html: string): readonly string[] =>
 /** The names of a page's assets, without their hashes. Another address stays as it is. */
 export const assetsIn = (html: string): readonly string[] =>
   addressesIn(html).map((address) => address.replace(/^assets\/(\w+)-[0-9a-z]{10,13}\.(\w+)$/, '$1.$2'))
+
+/** How people sign in with an identity provider, as a page has it. */
+export function signInOf(html: string) {
+  const [, text = ''] = /<meta name="provider" content="([^"]*)">/.exec(html) ?? []
+  const characters: Readonly<Record<string, string>> = { quot: '"', lt: '<', gt: '>', amp: '&' }
+  return JSON.parse(text.replace(/&(\w+);/g, (_, name) => `${characters[name]}`) || 'null')
+}

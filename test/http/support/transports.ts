@@ -131,6 +131,8 @@ const flagsOf = (options: ServiceOptions): string[] => [
   ...flag('--jwt-audience', options.jwt?.audience),
   ...flag('--jwt-keys', options.jwt?.keyFile),
   ...flag('--jwt-default-scope', options.jwt?.defaultScope),
+  ...flag('--jwt-client-id', options.jwt?.client?.clientId),
+  ...(options.jwt?.client?.parameters ?? []).flatMap((each) => ['--jwt-request-param', each.join('=')]),
   ...flag('--tls-cert', options.tls?.certPath),
   ...flag('--tls-key', options.tls?.keyPath),
   ...flag('--listen', options.socketPath, (path) => `unix:${path}`),
