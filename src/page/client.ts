@@ -2,7 +2,7 @@
 import { type Answer, CODES, isPassing, isUnknown, readAnswer } from './answer.ts'
 import { describeRefusal } from './messages.ts'
 import { reset, set, state } from './state.ts'
-import { forgetToken, hashOf } from './storage.ts'
+import { forgetToken, type Grant, hashOf } from './storage.ts'
 
 /** A request or a change failed: the server refused it, or the user gave it up. The message is for people. */
 export class Refusal extends Error {
@@ -28,9 +28,12 @@ const RETRY_AFTER_S = 5
 const SILENCE_MAX_MS = 30_000
 
 let token = ''
+/** Who has signed in with the identity provider. */
+export let grant: Grant | undefined
 /** Uses a token from now on, or none if it is empty. Nobody gets the answers to earlier requests any more. */
-export function connect(next: string): void {
+export function connect(next: string, nextGrant?: Grant): void {
   token = next
+  grant = nextGrant
   set({ pause: undefined })
 }
 
@@ -93,13 +96,13 @@ export async function send(method: string, path: string, { expected = [], ...sen
   for (;;) {
     const answer = await ask(method, path, { ...sent, headers })
     const { error, message } = answer
-    const hasWorked = state.isReturning ? 'before' : state.user
-    if (token === sentToken && error === CODES.tokenInvalid) endSession(describeRefusal(error, hasWorked))
+    const hasWorked = (grant ? grant.user : state.isReturning && 'before') || state.user
+    if (token === sentToken && error === CODES.tokenInvalid) endSession(describeRefusal(error, hasWorked, grant))
     // Nobody waits for it any more.
     if (token !== sentToken) return new Promise<never>(() => {})
     const isExpected = expected.includes(isPassing(error) ? CODES.noAnswer : error)
     if (error === 0 || isExpected) return answer
-    const refusal = new Refusal(error, describeRefusal(error, message))
+    const refusal = new Refusal(error, describeRefusal(error, message, grant))
     const isInDoubt = expected.includes(CODES.unknown)
     if (!isInDoubt || !isUnknown(error)) {
       if (!isPassing(error)) throw refusal
@@ -119,8 +122,8 @@ export function endSession(problem: string): void {
   reset(problem)
 }
 
-/** The SHA-256 of the token, or of nothing. */
-export const tokenHash = () => hashOf(token)
+/** The SHA-256 of the token, of the user of a provider, or of nothing: what signs out together. */
+export const signInHash = () => hashOf(grant?.user ?? token)
 
 /** What the server says of the token, and when the token ends by the clock of this browser: `NaN` without an end. */
 export async function getToken() {

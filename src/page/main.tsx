@@ -1,6 +1,7 @@
 // Tested in test/http/socket/page.test.ts.
 import { type ComponentChild, h, options, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { grant } from './client.ts'
 import { download } from './files.ts'
 import { Keys, showKeys } from './keys.tsx'
 import { PlantList } from './list.tsx'
@@ -38,7 +39,7 @@ function App() {
         {docs && <a href={docs.href}>API</a>}
         {isSignedIn && (
           <span class="user">
-            <bdi>{user}</bdi>
+            <bdi>{grant?.name || user}</bdi>
             {!canWrite && ', read only'}
           </span>
         )}

@@ -26,6 +26,12 @@ const SENTENCES: Readonly<Record<number, (detail: string) => string>> = {
   41201: () => 'The server refused this, though nobody has changed the plant. A proxy may change its header ETag.',
   51100: () => 'Something between this browser and the server answered: sign in there, then try again.',
   [-1]: (method) => `${inDoubt(method)}.`,
+  // Of a token of the identity provider, which nobody sees.
+  [-40102]: (hasWorked) =>
+    hasWorked
+      ? 'Your sign-in has ended. Sign in again.'
+      : 'This server does not accept your sign-in: ask its operator whether you are blocked.',
+  [-40301]: () => 'Your sign-in may not do that here: ask the operator for the scope plants:read or plants:write.',
   [-2]: (method) => `The server has not ${participleOf(method)} this: try again.`,
 }
 
@@ -36,10 +42,10 @@ const participleOf = (method: string) => (method === 'DELETE' ? 'deleted' : 'sto
 
 /**
  * What to tell about a refusal. `detail` is the message of the server, the stored plant if an id is taken, or a method. It is not
- * empty if a token has worked before.
+ * empty if a token has worked before. `grant` is there if the identity provider gave the token.
  */
-export function describeRefusal(code: number, detail: string): string {
-  const sentence = SENTENCES[code]
+export function describeRefusal(code: number, detail: string, grant?: object): string {
+  const sentence = (grant && SENTENCES[-code]) ?? SENTENCES[code]
   if (sentence !== undefined) return sentence(detail)
   return because('The server refused this', quoted(detail) || `error ${code}.`)
 }

@@ -1,13 +1,14 @@
 // Tested in test/http/socket/page-access.test.ts.
 import { useState } from 'preact/hooks'
-import { connect, endSession, getToken, Refusal, refusalIn, tokenHash } from './client.ts'
+import { connect, endSession, getToken, grant, Refusal, refusalIn, signInHash } from './client.ts'
 import { Button, focus, focusElement, Picture } from './parts.tsx'
+import { ProviderSignIn, signOutUrl, takeAnswer } from './provider.tsx'
 import { arrive, forgetAddresses, isChanging, set, state } from './state.ts'
-import { BROWSER_TOKEN, forgetToken, KEPT, type Kept, TAB_TOKEN } from './storage.ts'
+import { BROWSER_TOKEN, forgetToken, GRANT, type Grant, KEPT, type Kept, TAB_TOKEN } from './storage.ts'
 
 /** Signs in with a token. An earlier sign-in that still waits counts no more. */
-async function signIn(token: string, slot: typeof TAB_TOKEN): Promise<void> {
-  connect(token)
+async function signIn(token: string, slot: typeof TAB_TOKEN, from?: Grant): Promise<void> {
+  connect(token, from)
   set({ problem: '', notice: 'Signing in…' })
   const found = await getToken().catch(refusalIn)
   if (found instanceof Refusal) return set({ problem: found.message, notice: '', isReturning: false })
@@ -16,11 +17,14 @@ async function signIn(token: string, slot: typeof TAB_TOKEN): Promise<void> {
   const isOwn = kept?.user === user
   if (!isOwn) KEPT.clear()
   forgetToken()
-  const warning = slot.write(token) ? '' : 'This browser keeps nothing of this page: after a reload, sign in again.'
+  const granted = from && { ...from, user }
+  connect(token, granted)
+  const isKept = slot.write(token) && (!granted || GRANT.write(granted))
+  const warning = isKept ? '' : 'This browser keeps nothing of this page: after a reload, sign in again.'
   set({ ...(isOwn ? kept : {}), user, canWrite, isReturning: false })
   arrive()
   set({ notice: `${isOwn ? '' : lossOf(kept)} ${warning}`.trim() })
-  watchEnd(endsAtMs)
+  if (!from) watchEnd(endsAtMs)
 }
 
 const LOOK_EVERY_MS = 5000
@@ -47,19 +51,33 @@ function watchEnd(endsAtMs: number): void {
 const lossOf = ({ typed = {} }: Partial<Kept> = {}): string =>
   Object.keys(typed).length > 0 ? 'The text in the form is lost.' : ''
 
-/** Signs in with a token that the browser keeps. */
+/** Signs in with what the identity provider has answered, unless somebody signs out meanwhile. */
+async function signInWith(redeem: NonNullable<ReturnType<typeof takeAnswer>>): Promise<void> {
+  const pending = {}
+  connect('', pending)
+  set({ isReturning: true, notice: 'Signing in…' })
+  const outcome = await redeem()
+  if (grant !== pending) return
+  if ('problem' in outcome) return set({ ...outcome, notice: '', isReturning: false })
+  await signIn(outcome.token, TAB_TOKEN, outcome.grant)
+}
+
+/** Signs in with the answer of the identity provider, or with a token that the browser keeps. */
 export function returnToSession(): void {
+  const redeem = takeAnswer()
+  if (redeem) return void signInWith(redeem)
   const slot = [TAB_TOKEN, BROWSER_TOKEN].find((each) => each.read() !== undefined)
   const token = slot?.read()
   if (slot === undefined || token === undefined) return void (history.state && forgetAddresses())
   set({ isReturning: true })
-  void signIn(token, slot)
+  void signIn(token, slot, slot === TAB_TOKEN ? GRANT.read() : undefined)
 }
 
-/** The tabs of this browser tell each other which token signs out, by its SHA-256. */
+/** The tabs of this browser tell each other who signs out. */
 const signOuts = new BroadcastChannel(`plantstore sign-out of ${location.pathname}`)
 signOuts.onmessage = ({ data }) => {
-  if (data !== tokenHash()) return
+  const isIn = state.isReturning || state.canWrite !== undefined
+  if (!isIn || data !== signInHash()) return
   const loss = lossOf(state)
   KEPT.clear()
   endSession(`You have signed out in another tab. ${loss}`)
@@ -70,15 +88,17 @@ export async function signOut(): Promise<void> {
   const loss = lossOf(state)
   if (loss !== '' && !confirm(`Sign out? ${loss}`)) return
   if (isChanging() && !confirm('Sign out, and stop what is changing plants?')) return
-  signOuts.postMessage(tokenHash())
+  signOuts.postMessage(signInHash())
+  const url = grant && signOutUrl()
   // Nothing is written any more.
   connect('')
   set({ canWrite: undefined, user: '', isReturning: true, upload: undefined, typed: {} })
   forgetToken()
   KEPT.clear()
   await forgetAddresses()
-  // Ends all requests, and leaves nothing in memory.
-  location.reload()
+  // Each ends all requests, and leaves nothing in memory.
+  if (url) location.assign(url)
+  else location.reload()
 }
 
 function submit(event: SubmitEvent & { readonly currentTarget: HTMLFormElement }): void {
@@ -131,6 +151,7 @@ export function SignIn() {
         {takesJwts && ' One of your identity provider, which begins with eyJ, does as well.'}
       </small>
       <small>The browser keeps the token on its disk until you sign out, even if you close the tab.</small>
+      <ProviderSignIn />
     </form>
   )
 }

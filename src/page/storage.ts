@@ -25,6 +25,12 @@ function slot<T>(name: string, area: 'sessionStorage' | 'localStorage') {
 
 export const TAB_TOKEN = slot<string>('token', 'sessionStorage')
 export const BROWSER_TOKEN = slot<string>('token', 'localStorage')
+/** Who has signed in with the identity provider, if the token of the tab is from there. Until it was used, `user` is missing. */
+export type Grant = Readonly<{ user?: string; name?: string }>
+export const GRANT = slot<Grant>('grant', 'sessionStorage')
+/** What must be known when the provider answers: also the address that the tab had, and its user. */
+export type Flow = Readonly<Record<'verifier' | 'state' | 'fragment', string> & { user?: string }>
+export const FLOW = slot<Flow>('flow', 'sessionStorage')
 /** Whether keys of one character do something. */
 export const SINGLE_KEYS = slot<boolean>('keys', 'localStorage')
 
@@ -42,4 +48,5 @@ export const hashOf = (text: string): string =>
 /** Forgets a token, or any if none is given. */
 export function forgetToken(token?: string): void {
   for (const each of [TAB_TOKEN, BROWSER_TOKEN]) if (token === undefined || each.read() === token) each.clear()
+  if (TAB_TOKEN.read() === undefined) for (const each of [GRANT, FLOW]) each.clear()
 }

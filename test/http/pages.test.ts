@@ -22,6 +22,8 @@ const FOR_JSON = [
 ]
 /** How much the page may load, compressed. */
 const PAGE_MAX_BYTES = 45_000
+/** How much more it loads for a sign-in with an identity provider. */
+const PROTOCOL_MAX_BYTES = 7000
 const UNKNOWN = { error: 40401, message: 'There is nothing at this path: check how it is written.' }
 
 const DOCUMENT: OpenAPIV3.Document = await openApiDocument(undefined)
@@ -128,7 +130,11 @@ describe.each(SQLITE_TRANSPORTS)('the pages, $name', (transport) => {
     })
     expect([begun.status, begun.text]).toEqual([200, answer.text])
     expect(JSON.stringify([lines, service.logs()])).not.toContain('secret-')
-    expect(answer.text.replace(/<meta name="provider"[^>]*>/, '')).toBe(other.text)
+    const [protocol = ''] = /<link rel="module" href="assets\/oauth-\w+.mjs">\n/.exec(answer.text) ?? []
+    expect(answer.text.replace(/<meta name="provider"[^>]*>/, '').replace(protocol, '')).toBe(other.text)
+    const [, path = ''] = /"(.*)"/.exec(protocol.replace('rel="module"', '')) ?? []
+    const { headers } = await get(service, `/${path}`, { 'accept-encoding': 'gzip' })
+    expect(Number(headers.get('content-length'))).toBeLessThanOrEqual(PROTOCOL_MAX_BYTES)
   })
 
   test.each([

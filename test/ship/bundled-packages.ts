@@ -65,7 +65,7 @@ async function filesInside(): Promise<readonly string[]> {
 
 /** The files of the page, which macros bundle and minify: no comment in the executable names them. */
 export async function filesOfPage(): Promise<readonly string[]> {
-  const files = ['main.tsx', 'page.css'].map((name) => metafileOf(['build', `src/page/${name}`]))
+  const files = ['main.tsx', 'oauth.ts', 'page.css'].map((name) => metafileOf(['build', `src/page/${name}`]))
   return (await Promise.all(files)).flatMap(({ inputs }) => Object.keys(inputs))
 }
 

@@ -4,6 +4,12 @@ declare module 'oidc-provider' {
     constructor(issuer: string, configuration: object)
     /** Answers the requests of a server of Node.js. */
     callback(): import('node:http').RequestListener
+    readonly Client: {
+      readonly prototype: Record<
+        'redirectUriAllowed' | 'postLogoutRedirectUriAllowed',
+        (this: unknown, uri: string) => boolean
+      >
+    }
   }
   export = Provider
 }

@@ -6,7 +6,6 @@ import type { Metadata } from './keys.ts'
 /** How the page is known to the provider, and what it also asks of it. */
 export type SignInClient = Pick<SignIn, 'clientId' | 'parameters'>
 
-const SCOPE = 'openid profile plants:write'
 /** What the page needs of the metadata (RFC 8414 §2, RFC 9207 §3, RP-Initiated Logout 1.0 §2.1). */
 const NAMES = [
   ...['issuer', 'authorization_endpoint', 'token_endpoint', 'end_session_endpoint'],
@@ -17,11 +16,9 @@ const NAMES = [
 export function signInWith({ clientId, parameters }: SignInClient, metadata: Metadata): SignIn {
   const isUsable = (name: string) => !name.endsWith('_endpoint') || isSafeAddress(String(metadata[name]))
   const server = NAMES.filter((name) => name in metadata && isUsable(name)).map((name) => [name, metadata[name]])
-  const modes = [metadata.response_modes_supported].flat()
+  const defaults: Record<string, string> = { scope: 'openid profile plants:write' }
   // No server and no log of a proxy gets a code in a fragment.
-  const mode = modes.includes('fragment') ? [['response_mode', 'fragment'] as const] : []
-  const defaults = [['scope', SCOPE] as const, ...mode].filter(
-    ([name]) => !parameters.some(([given]) => given === name),
-  )
-  return { clientId, parameters: [...defaults, ...parameters], server: Object.fromEntries(server) }
+  if ([metadata.response_modes_supported].flat().includes('fragment')) defaults.response_mode = 'fragment'
+  for (const [name] of parameters) delete defaults[name]
+  return { clientId, parameters: [...Object.entries(defaults), ...parameters], server: Object.fromEntries(server) }
 }

@@ -6,9 +6,10 @@ import { makePage } from './html.ts'
 
 const STYLE = bundle('page.css')
 const SCRIPT = bundle('main.tsx')
+const OAUTH = bundle('oauth.ts', 'esm')
 const FILES = bundle('../formats/web-file.ts', 'esm')
 
-/** Makes the page on which users see and tend their plants. It uses only the public API, and `signIn` if people have that. */
+/** Makes the page on which users see and tend their plants. It uses only the public API, and the provider of `signIn`. */
 export function makePlantsPage(hasDocs: boolean, takesJwts: boolean, signIn?: SignIn) {
   const fields = NEW_PLANT_FIELDS.map((field) => (isOptional(field) ? `${field}?` : field)).join(' ')
   const help = hasDocs ? '<link rel="help" href="docs">' : ''
@@ -18,7 +19,7 @@ export function makePlantsPage(hasDocs: boolean, takesJwts: boolean, signIn?: Si
   const withoutScripts = hasDocs ? '<noscript><a href="docs">How to use the API</a></noscript>' : ''
   return makePage({
     title: 'Plant Store',
-    files: { 'page.css': STYLE, 'page.js': SCRIPT, 'files.mjs': FILES },
+    files: { 'page.css': STYLE, 'page.js': SCRIPT, 'files.mjs': FILES, ...(signIn && { 'oauth.mjs': OAUTH }) },
     head: `<meta name="fields" content="${fields}">${help}${jwt}${provider}`,
     body: `<p class="state">The page is on its way. If it does not come, load it again.</p>${withoutScripts}`,
     // The style has small images in it.
