@@ -18,8 +18,8 @@ import { contextOf, OTHER_OPERATION } from './request-context.ts'
 /**
  * The service: answers any request, and never rejects. README.md draws a request's way. What stands around the router is no hook
  * of Elysia: hooks would see neither a cached list nor what the runtime makes of HEAD and errors, and `onAfterResponse` sees
- * wrong statuses. Only servers with JWTs pay for `challengeJwts`. Pages and the rate limit are ours: a plugin for files reads a folder,
- * and the hook of a plugin for rates sees no cached list.
+ * wrong statuses. Only servers with JWTs pay for `challengeJwts`. Pages and the rate limit are ours: a plugin for files reads a
+ * folder, and the hook of a plugin for rates sees no cached list.
  */
 export function createApp(options: AppOptions): Handle {
   const services = createServices(options)

@@ -9,12 +9,14 @@ const PLANTS = Type.Array(ListedPlant, { example: [{ name: 'Monstera', tag: 'eve
 export const LIST = operation({
   operationId: LIST_PLANTS,
   summary: 'List plants',
-  description: `The plants of the calling user by ascending id. A list is capped if it has a \`limit\`, or if the operator caps all lists. Each parameter is given at most once.
+  description: `The plants of the calling user by ascending id. A list is capped if it has a \`limit\`, or if the operator caps
+all lists. Each parameter is given at most once.
 
 - A capped list has an \`ETag\`, and at most 8 MiB unless its only plant is longer.
 - If more plants follow a capped list, it has a \`Link\`, except with \`limit=0\`: follow it until there is none.
 - A list without a cap is streamed, is no snapshot, and evaluates no precondition.
-- If a streamed list fails half-way or its token ends, the connection ends without the last chunk: an incomplete body is a failure.
+- If a streamed list fails half-way or its token ends, the connection ends without the last chunk: an incomplete
+  body is a failure.
 - \`If-None-Match\` compares weakly, and \`*\` names any list. \`If-Match\` is ignored.`,
   successes: {
     200: { description: 'The plants', body: PLANTS, headers: ['ETag', 'Link'] },
