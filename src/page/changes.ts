@@ -38,33 +38,34 @@ export async function store(shown: Plant | undefined, wanted: Plant): Promise<Re
 
 const AT_ONCE = 4
 
-/** Does something with each, until it is stopped. Returns how many are left. */
+/** Does something with each, until one rejects or it is stopped. Returns why that ended, and how many are left. */
 export async function atOnce<T>(all: readonly T[], act: (each: T) => Promise<void>, isStopped: () => boolean) {
+  const problems = new Set<string>()
   const rest = all.values()
   const work = async () => {
     for (const each of rest) {
-      await act(each)
-      if (isStopped()) return
+      await act(each).catch((error) => problems.add(refusalIn(error).message))
+      if (problems.size > 0 || isStopped()) return
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work))
-  return [...rest].length
+  return { problems: [...problems], left: [...rest].length }
 }
 
 /** Does something with each plant, and shows how far it is, until somebody stops it or it rejects. Returns why it ended early. */
 async function eachOf(plants: readonly Plant[], done: string, act: (plant: Plant) => Promise<void>) {
-  const problems = new Set<string>()
-  let count = 0
-  const actOn = async (plant: Plant) => {
-    const stop = () => problems.add('Stopped.')
-    if (plants.length > 1) set({ progress: { text: `${done} ${count} of ${countOf(plants.length)}.`, stop } })
-    const refusal = await act(plant).catch(refusalIn)
-    if (refusal) problems.add(refusal.message)
-    else count++
+  let [count, isStopped] = [0, false]
+  const stop = () => {
+    isStopped = true
   }
-  const left = await atOnce(plants, actOn, () => problems.size > 0)
+  const actOn = async (plant: Plant) => {
+    if (plants.length > 1) set({ progress: { text: `${done} ${count} of ${countOf(plants.length)}.`, stop } })
+    await act(plant)
+    count++
+  }
+  const { problems, left } = await atOnce(plants, actOn, () => isStopped)
   set({ progress: undefined })
-  return [...problems, left > 0 && `Not tried: ${countOf(left)}.`]
+  return [...problems, isStopped && 'Stopped.', left > 0 && `Not tried: ${countOf(left)}.`]
 }
 
 /** Deletes plants until one is refused, each only while it is stored as it is shown. */

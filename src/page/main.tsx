@@ -7,9 +7,8 @@ import { Keys, showKeys } from './keys.tsx'
 import { PlantList } from './list.tsx'
 import { OnePlant } from './one-plant.tsx'
 import { hasTyped, open, openUpload } from './panel.ts'
-import { Button, focus, Notices, Picture } from './parts.tsx'
+import { Button, focus, Notices, Picture, readAgain, refresh } from './parts.tsx'
 import { PlantForm } from './plant-form.tsx'
-import { readAgain, refresh } from './reading.ts'
 import { returnToSession, SignIn, signOut } from './sign-in.tsx'
 import { go, isChanging, start, state } from './state.ts'
 import { Selection } from './table.tsx'
@@ -78,7 +77,7 @@ function Plants() {
         {canWrite && <Button text="Upload" kind="quiet" onClick={openUpload} />}
         <Button text="Keys" kind="quiet" onClick={showKeys} />
       </div>
-      {canWrite && panel && <PlantForm key={edited} edited={edited} />}
+      {canWrite && panel && <PlantForm key={edited?.id} edited={edited} />}
       {upload && <Upload />}
       {address.plant === '' ? <PlantList /> : <OnePlant key={address.plant} />}
       <Keys />

@@ -2,11 +2,11 @@
 import { useEffect } from 'preact/hooks'
 import { CODES } from './answer.ts'
 import { remove } from './changes.ts'
+import { FIELD_NAMES, titleOf } from './fields.ts'
 import { describeRefusal, shown } from './messages.ts'
 import { open } from './panel.ts'
-import { Button, focusElement, useTitle, Values } from './parts.tsx'
+import { Button, focusElement, Terms, useRead, useTitle } from './parts.tsx'
 import { getPlant } from './plants.ts'
-import { useRead } from './reading.ts'
 import { set, state } from './state.ts'
 
 /** One plant at its own address. */
@@ -32,7 +32,7 @@ export function OnePlant() {
           <h2 ref={focusElement} tabIndex={-1}>
             <bdi>{shown(plant.name)}</bdi>
           </h2>
-          <Values plant={plant} />
+          <Terms of={FIELD_NAMES.filter((field) => field in plant).map((field) => [titleOf(field), plant[field]])} />
           <p class="buttons">
             <Button text="Copy link" onClick={copyLink} />
             {canWrite && <Button text="Edit" onClick={() => open(plant)} />}

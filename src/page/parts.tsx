@@ -3,8 +3,8 @@ import type { ComponentChildren, ComponentProps } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { formatAddress } from './address.ts'
 import { restore, undoable } from './changes.ts'
-import { FIELD_NAMES, type Plant, titleOf } from './fields.ts'
-import { type State, set, state } from './state.ts'
+import { Refusal, refusalIn } from './client.ts'
+import { isChanging, type State, set, state } from './state.ts'
 
 interface ButtonProps extends Pick<ComponentProps<'button'>, 'aria-label' | 'onClick'> {
   readonly text: string
@@ -78,11 +78,6 @@ export const Terms = ({ of }: { readonly of: readonly (readonly [term: string, t
   </dl>
 )
 
-/** A plant, field by field. */
-export const Values = ({ plant }: { readonly plant: Plant }) => (
-  <Terms of={FIELD_NAMES.filter((field) => field in plant).map((field) => [titleOf(field), plant[field]])} />
-)
-
 /** Names a view in the title of the tab while it is shown. */
 export const useTitle = (view: string) =>
   useEffect(() => {
@@ -102,3 +97,29 @@ export const focusElement = (element: HTMLElement | null): void => element?.focu
 /** Moves the focus to an element if it is there. The page scrolls to what is typed in or pressed next, but not to its whole. */
 export const focus = (selector: string) =>
   document.querySelector<HTMLElement>(selector)?.focus({ preventScroll: selector === 'main' })
+
+/** Reads what changes the state at first, and when `inputs` change. What was read before stays meanwhile. */
+export function useRead(read: () => Promise<Partial<State>>, ...inputs: readonly unknown[]) {
+  const [how, setHow] = useState({ problem: '', isLoading: true })
+  useEffect(() => {
+    let isCurrent = true
+    setHow({ problem: '', isLoading: true })
+    const end = (found: Partial<State> | Refusal) => {
+      if (!isCurrent) return
+      const isRead = !(found instanceof Refusal)
+      if (isRead) set(found)
+      setHow({ problem: isRead ? '' : found.message, isLoading: false })
+    }
+    void read().catch(refusalIn).then(end)
+    return () => {
+      isCurrent = false
+    }
+  }, inputs)
+  return how
+}
+
+/** Reads again what is shown. */
+export const refresh = () => set({ changes: state.changes + 1, search: undefined, total: undefined, notice: '' })
+
+/** Reads it when somebody comes back to the tab, because others may have changed it. */
+export const readAgain = () => document.hidden || isChanging() || set({ changes: state.changes + 1, total: undefined })

@@ -6,7 +6,7 @@ import { type Refusal, refusalIn } from './client.ts'
 import { FIELD_NAMES, FIELDS, type Plant, titleOf } from './fields.ts'
 import { problemOf } from './messages.ts'
 import { close, keep } from './panel.ts'
-import { Button, focus, focusElement, Values } from './parts.tsx'
+import { Button, focus, focusElement } from './parts.tsx'
 import { Conflict, listPlants } from './plants.ts'
 import { set, state } from './state.ts'
 
@@ -15,21 +15,22 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
   const form = useRef<HTMLFormElement>(null)
   const [problem, setProblem] = useState(problemIn())
   const [isBusy, setIsBusy] = useState(false)
-  const [conflict, setConflict] = useState<Conflict>()
-  const stored = conflict ? conflict.now : edited
-  const shown = stored ?? edited // Of a plant that is gone, what it had.
   const { suggested, search, suggestBehind } = useSuggestedId(edited === undefined)
   // With an effect after the first frame, the focus could leave a field that is already typed in.
   useLayoutEffect(() => focusOn('name'), [])
 
   const send = async (plant: Plant, isSuggested: boolean) => {
-    const refusal = await store(stored, plant)
+    const refusal = await store(edited, plant)
+    const isConflict = refusal instanceof Conflict
     setIsBusy(false)
     setProblem(problemIn(refusal, isSuggested))
-    if (isSuggested && (!refusal || refusal instanceof Conflict)) suggestBehind(plant.id)
-    if (refusal instanceof Conflict && edited) setConflict(refusal)
-    if (refusal && form.current === null) set({ notice: refusal.message }) // It was closed meanwhile.
-    if (refusal || form.current === null) return
+    if (isSuggested && (!refusal || isConflict)) suggestBehind(plant.id)
+    const isGone = isConflict && edited && !refusal.now
+    if (refusal && (form.current === null || isGone)) set({ notice: refusal.message }) // It is closed.
+    if (form.current === null) return
+    // Then the form edits what others have made of the plant, or makes it anew.
+    if (isConflict && edited) return keep(refusal.now ? { panel: refusal.now } : { panel: 'new', typed: plant })
+    if (refusal) return
     if (edited) return close()
     keep({ typed: {} })
     focusOn('name')
@@ -42,12 +43,13 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
     const isSuggested = !edited && state.typed.id === undefined
     const id = isSuggested ? suggested || (await search) : ''
     if (form.current === null) return
-    const { plant, wrong } = plantIn(shown, id)
+    const { plant, wrong } = plantIn(edited, id)
     if (wrong === undefined) return void send(plant, isSuggested)
     setIsBusy(false)
     setProblem(wrong)
     focusOn(wrong.field)
   }
+  const sendText = edited ? 'Store the change' : 'Add'
   return (
     <form ref={form} class="plant-form" aria-labelledby="form-title" onSubmit={submit}>
       <h2 id="form-title">{edited ? 'Edit this plant' : 'New plant'}</h2>
@@ -56,18 +58,21 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
           <FieldInput
             key={name}
             {...{ name, isOptional, readOnly: isBusy || (name === 'id' && edited !== undefined) }}
-            text={shown?.[name] ?? (name === 'id' ? suggested : '')}
+            text={edited?.[name] ?? (name === 'id' ? suggested : '')}
             problem={problem.field === name ? problem.message : ''}
           />
         ))}
       </div>
-      {problem.field === '' && problem.message && <p role="alert">{problem.message}</p>}
-      {conflict && <ConflictState key={conflict} conflict={conflict} />}
+      {problem.field === '' && problem.message && (
+        <p key={problem.message} ref={focusElement} tabIndex={-1} role="alert">
+          {problem.message}
+        </p>
+      )}
       <p class="buttons">
         <button type="submit" class="primary" aria-disabled={isBusy}>
-          {isBusy ? 'Storing…' : submitText(edited, conflict)}
+          {isBusy ? 'Storing…' : sendText}
         </button>
-        <Button text={conflict ? 'Drop my change' : 'Close'} onClick={close} />
+        <Button text="Close" onClick={close} />
       </p>
     </form>
   )
@@ -111,20 +116,10 @@ function FieldInput({ name, isOptional, text, problem, readOnly }: FieldInputPro
   )
 }
 
-/** What others have made of the plant that is edited. */
-const ConflictState = ({ conflict: { message, now } }: { readonly conflict: Conflict }) => (
-  <>
-    <p ref={focusElement} tabIndex={-1} role="alert">
-      {`${message}${now ? ' Now it is:' : ''}`}
-    </p>
-    {now && <Values plant={now} />}
-  </>
-)
-
-/** What to tell about a refusal, and beside which field. A conflict has a place of its own. */
+/** What to tell about a refusal, and beside which field. */
 function problemIn(refusal?: Refusal, isSuggested = false) {
-  if (!(refusal instanceof Conflict)) return { field: '', message: refusal?.message ?? '' }
-  if (state.panel !== 'new') return { field: '', message: '' }
+  const isTaken = refusal instanceof Conflict && state.panel === 'new'
+  if (!isTaken) return { field: '', message: refusal?.message ?? '' }
   return { field: 'id', message: `${refusal.message} ${isSuggested ? 'Take the next one.' : 'Choose another id.'}` }
 }
 
@@ -140,11 +135,6 @@ function plantIn(shown: Plant | undefined, suggested: string) {
     plant: Object.fromEntries(texts.filter((each) => each[1] !== '' || isStored(each))) as Plant,
     wrong: wrong && { field: wrong[0], message: problemOf(...wrong) ?? '' },
   }
-}
-
-function submitText(edited: Plant | undefined, conflict: Conflict | undefined): string {
-  if (conflict) return conflict.now ? 'Store it all the same' : 'Create it again'
-  return edited ? 'Store the change' : 'Add'
 }
 
 /** So many requests look for the largest id, each for so many plants. */

@@ -13,9 +13,9 @@ export class Conflict extends Refusal {
     shown: Plant | undefined,
     readonly now: Plant | undefined,
   ) {
-    const what = now ? 'has changed since you opened it' : 'is deleted'
     const taken = now && !shown && describeRefusal(CODES.exists, describePlant(now))
-    super(CODES.changed, taken || `This plant ${what}, so your change is not stored.`)
+    const changed = now && `This plant has changed since you opened it: now it is ${describePlant(now)}.`
+    super(CODES.changed, taken || `${changed || 'This plant is deleted.'} Your change is not stored.`)
   }
 }
 

@@ -3,13 +3,11 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { CODES, isPassing } from './answer.ts'
 import { atOnce } from './changes.ts'
 import { Refusal, refusalIn } from './client.ts'
-import { type Comparison, compare, type Difference, type Refused } from './comparison.ts'
-import { save } from './files.ts'
+import { type Comparison, compare, type Difference, type Refused, save } from './files.ts'
 import { countOf, describePlant } from './messages.ts'
 import { closeUpload } from './panel.ts'
-import { Button, focus, focusElement } from './parts.tsx'
+import { Button, focus, focusElement, refresh } from './parts.tsx'
 import { isSame, write } from './plants.ts'
-import { refresh } from './reading.ts'
 import { set, state } from './state.ts'
 
 /** The page shows so many refused lines, and so many changes. The file that it saves has all refused ones. */
@@ -131,21 +129,16 @@ function useUpload() {
   const store = async (differences: readonly Difference[]) => {
     await begin({ how: 'Storing', bytesMax: differences.reduce((sum, { line }) => sum + line.bytes, 0) })
     set({ upload: 'running' })
-    const problems = new Set<string>()
     const storeNext = async (difference: Difference) => {
       const { line, stored } = difference
       const refusal = await storeOne(difference).catch(refusalIn)
-      if (refusal && isEnding(refusal.code)) {
-        problems.add(refusal.message)
-        job.isStopped = true
-        return
-      }
+      if (refusal && isEnding(refusal.code)) throw refusal
       if (refusal) job.refused.push({ line, why: refusal.message })
       else job[stored ? 'replaced' : 'added']++
       await update({ bytes: job.bytes + line.bytes, last: refusal ? job.last : Math.max(job.last, line.number) })
     }
-    const left = await atOnce(differences, storeNext, () => job.isStopped)
-    const isDone = left === 0 && problems.size === 0
+    const { problems, left } = await atOnce(differences, storeNext, () => job.isStopped)
+    const isDone = left === 0 && problems.length === 0
     await update({ how: isDone ? 'Done' : 'Stopped' })
     refresh()
     const notice = isDone ? 'All lines of the file are done.' : [...problems, describeEnd(job)].join(' ')

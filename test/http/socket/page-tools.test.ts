@@ -173,13 +173,14 @@ describe('tools of the page', () => {
       plants: [{ id: 1, name: 'Fren', tag: 'shade' }, 'Ivy', 'Moss'],
     })
     const seen: unknown[] = []
-    /** The plant as it is now, beside what was typed. */
+    /** What is told of the plant as it is now, beside what was typed. */
     const look = async (name: string) => {
-      await page.getByRole('form').getByText(name, { exact: true }).waitFor()
+      await page.getByRole('form').getByText(`it is “${name}”`).waitFor()
       const typed = ['Name', 'Tag (optional)'].map((each) => ui.field(each).inputValue())
-      seen.push([...(await page.locator('form dd').allTextContents()), ...(await Promise.all(typed))])
+      seen.push([await page.getByRole('form').getByRole('alert').textContent(), ...(await Promise.all(typed))])
     }
-    const stale = 'This plant has changed since you opened it, so your change is not stored. Now it is:'
+    const stale = (name: string) =>
+      `This plant has changed since you opened it: now it is “${name}”. Your change is not stored.`
 
     await ui.click('Edit plant 1')
     await ui.see('The id of a plant does not change.')
@@ -188,7 +189,7 @@ describe('tools of the page', () => {
     await ui.see('Make its texts shorter.')
     await change(service, 1, 'Frond')
     await ui.send({ Name: 'Fern' }, 'Store the change')
-    await ui.see(stale)
+    await ui.see(stale('Frond'))
     // Who presses Enter once more stores nothing.
     await page.keyboard.press('Enter')
     await look('Frond')
@@ -196,29 +197,30 @@ describe('tools of the page', () => {
       await change(service, 1, 'Lily')
       await route.fallback()
     })
-    await ui.click('Store it all the same')
+    await ui.click('Store the change')
     await during.done
     await look('Lily')
-    await ui.click('Store it all the same')
+    await ui.click('Store the change')
     await ui.told('Changed to “Fern”.')
     await until('the plant has the focus', async () => (await ui.focusedRow()) === '1')
     await ui.click('Edit plant 2')
     await service.delete(2)
     await ui.send({ Name: 'Ivies' }, 'Store the change')
-    await ui.see('This plant is deleted, so your change is not stored.')
-    await ui.click('Create it again')
+    await ui.told('This plant is deleted. Your change is not stored.')
+    await ui.click('Add')
     await ui.told('Added “Ivies”.')
+    await ui.click('Close')
     await ui.click('Edit plant 3')
     await change(service, 3, 'Aloe')
     await ui.send({ Name: 'Mosses' }, 'Store the change')
-    await ui.see(stale)
-    await ui.click('Drop my change')
+    await ui.see(stale('Aloe'))
+    await ui.click('Close')
     await ui.row(3).getByText('Aloe').waitFor()
 
     expect([isFixed, await page.getByRole('form').count()]).toEqual([false, 0])
     expect(seen).toEqual([
-      ['1', 'Frond', 'Fern', ''],
-      ['1', 'Lily', 'Fern', ''],
+      [stale('Frond'), 'Fern', ''],
+      [stale('Lily'), 'Fern', ''],
     ])
     expect(await service.names()).toEqual(['Fern', 'Ivies', 'Aloe'])
   })
