@@ -50,8 +50,6 @@ export type PlantLine<Line> = Line & {
   readonly json?: string
   /** Why the line is refused, if that is known. */
   readonly problem?: string
-  /** Nothing behind it is read. */
-  readonly isLast?: true
 }
 
 /** What is said of a line that is not even JSON. */
@@ -101,10 +99,10 @@ export async function* plantLines<Line extends FileLine>(
     const isSkipped = line.text.trim() === '' || (isHeader && SEPARATOR.test(line.text))
     if (begun === undefined && isSkipped && line.bytes <= maxBytes) continue
     begun = begun ? joined(begun, line) : line
-    if (begun.bytes > maxBytes) return yield { ...begun, problem: tooLong, isLast: true }
+    if (begun.bytes > maxBytes) return yield { ...begun, problem: tooLong }
     if (isHeader) {
       const opened = JSON_START.test(line.text) ? undefined : openCsv(line.text)
-      if (typeof opened === 'string') return yield { ...begun, problem: opened, isLast: true }
+      if (typeof opened === 'string') return yield { ...begun, problem: opened }
       csv = opened
       isHeader = false
       begun = csv ? undefined : begun
