@@ -3,7 +3,6 @@ import type { Clocks } from '../clocks.ts'
 import type { ConflictRule, OwnedPlant } from '../domain/plant.ts'
 import type { Durability, Store } from '../domain/store.ts'
 import { QUEUE_DEADLINES } from '../engine/group-queue.ts'
-import type { EngineEvent } from '../engine/observer.ts'
 import type { EngineOptions } from '../engine/sqlite/open.ts'
 import type { Cloned as ClonedRows, CloneOptions } from '../engine/sqlite/tools/clone-database.ts'
 import type { StoreShare } from '../engine/sqlite/writer.ts'
@@ -32,7 +31,7 @@ export interface NamedDatabase {
   copyTools(options: CopyOptions): Promise<CopyTools>
 }
 
-export type { CloneOptions, EngineEvent as StoreEvent, StoreShare }
+export type { CloneOptions, StoreShare }
 
 /**
  * A store. `opened` resolves once the thread that writes has opened its files. If other threads of this process can use it, each

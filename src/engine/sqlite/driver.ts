@@ -54,10 +54,7 @@ export function openLocked(
   throw storeUnusable(`The database ${path} is being replaced by another process: try again.`)
 }
 
-/**
- * How durable a successful write is. With `full` it is on disk. With `normal` it survives the end of the process, but a power
- * loss may take all writes after some point.
- */
+/** A successful write is on disk with `full`. With `normal`, a power loss may take all writes after some point. */
 export type Durability = 'full' | 'normal'
 
 /** Opens a connection that writes to a file that is there. With durability `full` a commit returns after its sync. */

@@ -1,8 +1,8 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
+import type { EngineEvent } from '../../../src/engine/observer.ts'
 import { checkpoints, KEPT_WAL_BYTES, LONG_WAL_BYTES } from '../../../src/engine/sqlite/checkpoints.ts'
-import type { StoreEvent } from '../../../src/store/database.ts'
 import { makeDatabaseFolder, makeWithWriter, openWithUser, SHM, WAL } from '../../store/sqlite/files.ts'
 import { until } from '../../support/until.ts'
 
@@ -14,7 +14,7 @@ const MIB = 1024 ** 2
 
 /** A store with its events. */
 async function open() {
-  const events: StoreEvent[] = []
+  const events: EngineEvent[] = []
   const opened = await openWithUser({ isServer: true, onEvent: (event) => events.push(event) })
   const { store, user, path } = opened
   let created = 0
@@ -55,7 +55,7 @@ async function lockCheckpoints(path: string) {
 }
 
 const sizes = { walBytes: expect.any(Number) }
-const WARNING: StoreEvent = { level: 'warn', message: expect.stringContaining('end that program'), sizes }
+const WARNING: EngineEvent = { level: 'warn', message: expect.stringContaining('end that program'), sizes }
 
 // test/fault/snapshot.test.ts tests the warnings while a program reads, and the length of the WAL after it.
 describe('the store of a server', () => {

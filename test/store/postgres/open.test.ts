@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import type { OpenOptions, StoreEvent } from '../../../src/store/database.ts'
+import type { EngineEvent } from '../../../src/engine/observer.ts'
+import type { OpenOptions } from '../../../src/store/database.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { BOOTSTRAP, MIGRATIONS, SCHEMA_VERSION } from '../../../src/store/postgres/schema.ts'
 import { administer, lockTables, makeDatabase, POSTGRES_SERVER, runScript } from '../../support/postgres.ts'
@@ -96,8 +97,8 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
     await using database = await makeDatabase({ isEmpty: true })
     const earlier = [...BOOTSTRAP, ...MIGRATIONS.slice(0, 2).flat(), 'update plantstore.schema_version set version = 2']
     await runScript(database.url, [...earlier, OLD_ROWS].join(';'))
-    const events: StoreEvent[] = []
-    const onEvent = (event: StoreEvent) => events.push(event)
+    const events: EngineEvent[] = []
+    const onEvent = (event: EngineEvent) => events.push(event)
     // The next migration builds an index of this table. Meanwhile the database can store plants.
     const lock = await lockTables(database.url, 'plantstore.tokens', 'row exclusive')
     const store = await open(database.url, { isServer: true, onEvent, onRaised() {} })
@@ -240,7 +241,7 @@ describe.skipIf(lacks(OWN_POSTGRES))('opening a store on a PostgreSQL server', (
   test('that is down refuses every request until the server is up, and works then and after restarts', async () => {
     using cluster = await startCluster()
     cluster.stop('fast')
-    const events: StoreEvent[] = []
+    const events: EngineEvent[] = []
     const refused = await rejectionOf(open(cluster.url))
     expect(refused).toMatchObject(unusable(/cannot be reached/))
 
