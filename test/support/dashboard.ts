@@ -1,5 +1,4 @@
 import { readContrib } from './docs.ts'
-import type { Prometheus } from './prometheus.ts'
 
 export const DASHBOARD = 'contrib/grafana/plantstore.json'
 
@@ -25,10 +24,3 @@ const VARIABLES: Readonly<Record<string, string>> = { $instance: '.*', $__rate_i
 /** The queries of a panel, as Grafana sends them. */
 export const queriesOf = ({ targets }: Panel): readonly string[] =>
   targets.map(({ expr }) => expr.replace(/\$\w+/g, (name) => VARIABLES[name] ?? name))
-
-/** The values that a panel shows now, with their labels. */
-export async function readPanel(prometheus: Pick<Prometheus, 'query'>, title: string) {
-  const panel = (await readDashboard()).panels.find((each) => each.title === title)
-  if (panel === undefined) throw new Error(`the dashboard has no panel ${title}`)
-  return (await Promise.all(queriesOf(panel).map(prometheus.query))).flat()
-}

@@ -7,7 +7,7 @@ import { until } from './until.ts'
 
 export const PROMETHEUS = program('prometheus')
 
-export const PROMETHEUS_CONFIGURATION = 'contrib/prometheus/prometheus.yml'
+const PROMETHEUS_CONFIGURATION = 'contrib/prometheus/prometheus.yml'
 export const RULES = 'contrib/prometheus/plantstore-rules.yml'
 
 /** So often it scrapes and evaluates the rules. A server on a busy machine answers within this time. */
@@ -26,14 +26,8 @@ export interface Alert {
   readonly state: 'pending' | 'firing'
 }
 
-/** A Prometheus that runs. */
-export type Prometheus = Awaited<ReturnType<typeof startPrometheus>>
-
-/**
- * Starts Prometheus with the configuration and the rules of `contrib`. It scrapes servers at these URLs, often. The
- * rules of these alerts do not wait for their time `for`.
- */
-export async function startPrometheus(metricsUrls: readonly string[], alertsAtOnce: readonly string[] = []) {
+/** Starts Prometheus with the configuration and the rules of `contrib`. It scrapes servers at these URLs, often. */
+export async function startPrometheus(metricsUrls: readonly string[]) {
   const folder = makeFolder()
   const config = Bun.YAML.parse(await readContrib(PROMETHEUS_CONFIGURATION)) as {
     scrape_configs: [{ static_configs: [{ targets: string[] }] }]
@@ -42,11 +36,7 @@ export async function startPrometheus(metricsUrls: readonly string[], alertsAtOn
   const global = { scrape_interval: INTERVAL, scrape_timeout: INTERVAL, evaluation_interval: INTERVAL }
   // JSON is YAML.
   await Bun.write(join(folder.path, 'prometheus.yml'), JSON.stringify({ ...config, global }))
-  const rules = alertsAtOnce.reduce(
-    (text, name) => text.replace(new RegExp(`(- alert: ${name}\\n[^]*?) +for: .*\\n`), '$1'),
-    await readContrib(RULES),
-  )
-  await Bun.write(join(folder.path, 'plantstore-rules.yml'), rules)
+  await Bun.write(join(folder.path, 'plantstore-rules.yml'), await readContrib(RULES))
   const flags = ['--config.file=prometheus.yml', '--storage.tsdb.path=data', '--web.listen-address=127.0.0.1:0']
   const { child, stderr, ended } = startProgram(['prometheus', ...flags], { cwd: folder.path })
   const addressOf = () => /msg="Listening on" address=(\S+)/.exec(stderr())?.[1]
