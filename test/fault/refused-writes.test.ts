@@ -11,7 +11,7 @@ import { holdTransaction } from './foreign-transaction.ts'
 import { BUSY_REFUSAL, FAILED_REFUSAL, FULL_REFUSAL, type History } from './history.ts'
 import { repeatLists } from './repeated-requests.ts'
 import { rounds, testRounds } from './rounds.ts'
-import { fatalReasons } from './server-log.ts'
+import { fatalReasons, logLines } from './server-log.ts'
 import { makeTestDatabase } from './test-database.ts'
 
 const FULL = {
@@ -144,6 +144,8 @@ async function untilRefusing({ server, history, lists }: DiskRound, error = FULL
     return ready.status !== 200
   })
   expect([ready.status, ready.headers.get('retry-after'), await ready.json()]).toEqual([503, '1', error])
+  const warning = { level: 'warn', msg: 'the store refused', kind: error === BUSY ? 'store_busy' : 'store_full' }
+  expect(logLines(server)).toContainEqual(expect.objectContaining({ ...warning, requestId: expect.any(String) }))
   expect(await answerOf(server.request('GET', '/healthz'))).toMatchObject({ status: 200 })
   const listed = lists.count()
   await until('lists go on', (see) => see(lists.count()) >= listed + ENOUGH)
