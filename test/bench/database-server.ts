@@ -10,7 +10,7 @@ import { SCRATCH, type Workspace } from './workspace.ts'
 /** The name that stands for a server that the benchmark starts itself. */
 export const PRIVATE = 'private'
 
-/** A PostgreSQL server for the databases of the benchmark. It counts statements. */
+/** A PostgreSQL server for the databases of the benchmark. */
 export interface DatabaseServer extends Disposable {
   readonly url: string
   /** The first of its processes, if the benchmark has started it. */
@@ -29,16 +29,12 @@ export interface DatabaseSeed {
   copy(): Promise<string>
 }
 
-/** Connects to the server of a URL, or starts one on a real disk, with default settings except that it counts statements. */
+/** Takes the server of a URL, or starts one on a real disk, with default settings. */
 export async function openDatabaseServer(database: string): Promise<DatabaseServer> {
-  if (database !== PRIVATE) {
-    await prepareCounting(database)
-    return { url: database, [Symbol.dispose]: () => {} }
-  }
+  if (database !== PRIVATE) return { url: database, [Symbol.dispose]: () => {} }
   mkdirSync(SCRATCH, { recursive: true })
-  const cluster = await startCluster({ shared_preload_libraries: 'pg_stat_statements' }, { parent: SCRATCH })
+  const cluster = await startCluster({}, { parent: SCRATCH })
   try {
-    await prepareCounting(cluster.url)
     const pid = Number.parseInt(readFileSync(join(cluster.data, 'postmaster.pid'), 'utf8'), 10)
     return { url: cluster.url, pid, cpuMs: () => familyCpuMs(pid), [Symbol.dispose]: cluster[Symbol.dispose] }
   } catch (error) {
@@ -83,53 +79,11 @@ export async function seedDatabase(
 export const countStoredPlants = (url: string): Promise<number> =>
   administer(url, async (sql) => Number((await sql.unsafe('select count(*) from plantstore.plants').values())[0]?.[0]))
 
-/** A statement with the numbers of its executions, of its plans, which a server may not count, and of the pages that it took. */
-export interface Executed {
-  readonly text: string
-  readonly calls: number
-  readonly plans: number
-  readonly pages: number
-}
-
-/** Runs `work` and counts the statements of a database meanwhile, the most frequent first. */
-export async function countStatements(
-  { url }: Pick<DatabaseServer, 'url'>,
-  database: string,
-  work: () => Promise<void>,
-) {
-  await administer(url, (sql) => sql.unsafe('select pg_stat_statements_reset()'))
-  await work()
-  const name = new URL(database).pathname.slice(1)
-  return administer(url, async (sql): Promise<readonly Executed[]> => {
-    const rows = await sql
-      .unsafe(
-        `select query, sum(calls), sum(plans), sum(shared_blks_hit + shared_blks_read)
-         from pg_stat_statements join pg_database on pg_database.oid = dbid
-         where datname = $1 group by query order by 2 desc`,
-        [name],
-      )
-      .values()
-    return [...rows].map(([text, calls, plans, pages]) => ({
-      text: String(text).replace(/\s+/g, ' '),
-      calls: Number(calls),
-      plans: Number(plans),
-      pages: Number(pages),
-    }))
-  })
-}
-
 async function createDatabase({ url }: DatabaseServer, template: string): Promise<string> {
   const name = `bench_${crypto.randomUUID().replaceAll('-', '')}`
   await administer(url, (sql) => sql.unsafe(`create database ${name} template ${template}`).simple())
   return urlOf(url, name)
 }
-
-const prepareCounting = (url: string): Promise<void> =>
-  administer(url, async (sql) => {
-    await sql.unsafe('create extension if not exists pg_stat_statements').simple()
-    // Rejects with the reason if the library is not loaded.
-    await sql.unsafe('select pg_stat_statements_reset()')
-  })
 
 /** The CPU time of a process and its children, ended children included. */
 function familyCpuMs(pid: number): number {

@@ -15,7 +15,7 @@ export interface Figure {
 export interface Claim {
   readonly name: string
   /** `×` for a ratio. */
-  readonly unit: '×' | 'ms' | 'MB' | 'statements'
+  readonly unit: '×' | 'ms' | 'MB'
   readonly goal: number
   /** A worse value fails the row. */
   readonly floor: number

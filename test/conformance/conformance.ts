@@ -4,11 +4,9 @@ import { join } from 'node:path'
 import type { OpenAPIV3 } from 'openapi-types'
 import { EXECUTABLE, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { OWN_POSTGRES } from '../support/postgres-system.ts'
 import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { CLIENTS, heyApi } from './clients.ts'
-import { captureStatements, parseByCockroachdb } from './cockroachdb.ts'
 import { buildRust, RUST } from './progenitor.ts'
 import { runSchemathesis } from './schemathesis.ts'
 import { GO, installTools, run, runWell, SCRATCH } from './tools.ts'
@@ -53,22 +51,6 @@ describe('Schemathesis', () => {
     const { failures } = await runSchemathesis(FAULTY, server, ['--max-failures', '1'])
 
     expect(failures).toMatchObject([{ title: 'Response violates schema' }])
-  })
-})
-
-describe.skipIf(lacks(GO) || lacks(OWN_POSTGRES))('the parser of CockroachDB', () => {
-  test('takes every statement of the PostgreSQL store, one in each query', async () => {
-    const statements = await captureStatements()
-
-    expect(statements.length).toBeGreaterThan(80)
-    expect(await parseByCockroachdb(statements)).toEqual([])
-    console.log(`${statements.length} statements`)
-  })
-
-  test('finds a fault in a statement, and a query of two statements', async () => {
-    expect(
-      await parseByCockroachdb(['create table t (name text collate "C")', 'select 1', 'select 1; select 2']),
-    ).toEqual([expect.stringContaining('invalid locale C'), 'select 1; select 2: 2 statements in one query'])
   })
 })
 

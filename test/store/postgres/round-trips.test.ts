@@ -3,9 +3,8 @@ import { TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
 import { createApp } from '../../../src/http/app.ts'
 import type { OpenOptions } from '../../../src/store/database.ts'
 import { openStore } from '../../../src/store/open.ts'
-import { countStatements } from '../../bench/database-server.ts'
 import { appOptions } from '../../support/app.ts'
-import { makeDatabase, runScript } from '../../support/postgres.ts'
+import { administer, makeDatabase, runScript } from '../../support/postgres.ts'
 import { type Cluster, startCluster } from '../../support/postgres-cluster.ts'
 import { OWN_POSTGRES } from '../../support/postgres-system.ts'
 import { lacks } from '../../support/requirement.ts'
@@ -176,3 +175,23 @@ const LARGE_TABLES = `insert into plantstore.users (id, name, created_at_ms)
     select id, 'user ' || id, 0 from generate_series(1001, 11000) as id on conflict do nothing;
   ${INSERT_PLANTS} select 1001, id, 'Fern' from generate_series(1, 100000) as id on conflict do nothing;
   analyze`
+
+/** Runs `work` and counts the statements of a database meanwhile, the most frequent first: their executions, plans, and pages that they took. */
+async function countStatements({ url }: Cluster, database: string, work: () => Promise<void>) {
+  await administer(url, (sql) => sql.unsafe('select pg_stat_statements_reset()'))
+  await work()
+  return administer(url, async (sql) => {
+    const rows = await sql
+      .unsafe(
+        `select query, sum(calls), sum(plans), sum(shared_blks_hit + shared_blks_read)
+         from pg_stat_statements join pg_database on pg_database.oid = dbid
+         where datname = $1 group by query order by 2 desc`,
+        [new URL(database).pathname.slice(1)],
+      )
+      .values()
+    return [...rows].map(([text, ...counts]) => {
+      const [calls = 0, plans = 0, pages = 0] = counts.map(Number)
+      return { text: String(text).replace(/\s+/g, ' '), calls, plans, pages }
+    })
+  })
+}
