@@ -36,6 +36,8 @@ export async function finish(settings: SignIn, pageUrl: string, answer: URLSearc
   const { clientId, parameters, server } = settings
   const client = { client_id: clientId, [oauth.clockTolerance]: CLOCK_TOLERANCE_S }
   const { host } = new URL(server.issuer)
+  const late = new AbortController()
+  setTimeout(() => late.abort(), ANSWERS_WITHIN_MS)
   try {
     const code = oauth.validateAuthResponse(server, client, answer, flow.state)
     const response = await oauth.authorizationCodeGrantRequest(
@@ -43,7 +45,7 @@ export async function finish(settings: SignIn, pageUrl: string, answer: URLSearc
       {
         // A scope here could only be smaller than the granted one.
         additionalParameters: parameters.filter(([name]) => name !== 'scope').map((each) => [...each]),
-        signal: AbortSignal.timeout(ANSWERS_WITHIN_MS),
+        signal: late.signal,
         // The server names an address without TLS only if it is on this machine.
         [oauth.allowInsecureRequests]: true,
       },

@@ -25,6 +25,7 @@ const files = [
     .map((file) => `../http/socket/${file}`),
   ...[
     'http/socket/docs-browser',
+    'http/socket/signin',
     'mutate/map',
     'ship/buildah',
     'ship/package-files',

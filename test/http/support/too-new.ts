@@ -44,15 +44,14 @@ export const TOO_NEW: readonly (readonly [object: string, member?: string])[] = 
   .flatMap(membersOf)
   .flatMap(([object, feature]) => [
     ...(isTooNew(feature) ? [[object] as const] : []),
-    ...membersOf(feature).flatMap(([member, each]) =>
-      isTooNew(each) ? [[object, member.replace('_static', '')] as const] : [],
-    ),
+    ...membersOf(feature).flatMap(([member, each]) => (isTooNew(each) ? [[object, member] as const] : [])),
   ])
 
-/** A script that takes them away. */
+/** A script that takes them away. An object may have a method of the same name as its class. */
 export const WITHOUT_TOO_NEW = `for (const [object, member] of ${JSON.stringify(TOO_NEW)}) {
-  const name = member?.startsWith('@@') ? Symbol[member.slice(2)] : (member ?? object)
-  for (const place of member === undefined ? [globalThis] : [globalThis[object]?.prototype, globalThis[object]])
+  const name = member?.startsWith('@@') ? Symbol[member.slice(2)] : (member ?? object).replace('_static', '')
+  const prototype = member?.endsWith('_static') ? undefined : globalThis[object]?.prototype
+  for (const place of member === undefined ? [globalThis] : [prototype, globalThis[object]])
     if (place) delete place[name]
 }`
 
