@@ -1,5 +1,4 @@
 // Tested in test/cli/transcripts/streams.txt.
-
 import type { Clocks } from '../clocks.ts'
 import { escapeControls } from '../controls.ts'
 

@@ -69,7 +69,6 @@ export async function* readPages<Row, Key, Filter>(
 export const printLine = (io: Pick<Io, 'print' | 'printsToTerminal'>, text: string): Promise<void> =>
   io.print(`${io.printsToTerminal ? escapeControls(text) : text}\n`)
 
-/** A value as indented JSON. */
 export const toJson = (value: unknown): string => `${escapeControlsInLines(JSON.stringify(value, null, 2))}\n`
 
 /** A time in ISO 8601, in UTC. A time of another program that no `Date` can show stays a number of milliseconds. */

@@ -117,7 +117,6 @@ export async function* plantLines<Line extends FileLine>(
   if (begun) yield { ...begun, problem: 'a quoted field in it does not end.' }
 }
 
-/** Two lines of a plant as one. */
 const joined = <Line extends FileLine>(line: Line, next: Line): Line => ({
   ...line,
   text: `${line.text}\n${next.text}`,

@@ -11,7 +11,6 @@ import type { Histogram, RequestStatistics, WriteStatistics } from './statistics
 const PROCESS_METRICS = /^process_(?!heap)/
 const THREAD_METRICS = /^nodejs_eventloop_lag_/
 
-/** The statistics of a thread that become metrics. */
 export interface MetricSources {
   /** The number of the thread: 0 for the main thread. */
   readonly thread: number

@@ -1,5 +1,4 @@
 // Tested in test/cli/transcripts/serve-options.txt.
-
 import type { Clocks } from '../clocks.ts'
 import type { Settings } from '../config.ts'
 import type { Store, Version } from '../domain/store.ts'

@@ -41,6 +41,7 @@ interface Context<Path> {
   readonly caller: Caller
   readonly context: RequestContext
   readonly params: Path
+  readonly query: { readonly include?: unknown }
 }
 
 function handlers(services: Services) {
@@ -69,10 +70,10 @@ function handlers(services: Services) {
       return respond(plantJson(toPlant(plant)), isMade ? CREATED : SUCCESS)
     },
 
-    async get({ request, caller, params: { id }, query: { include } }: GetContext): Promise<Response> {
-      const plant = await store.getPlant(caller.userId, id)
+    async get({ request, caller, params, query }: Context<{ readonly id: bigint }>): Promise<Response> {
+      const plant = await store.getPlant(caller.userId, params.id)
       const json = plantJson(plant)
-      const body = include === undefined ? json : plantJson(plant, id)
+      const body = query.include === undefined ? json : plantJson(plant, params.id)
       const etag = entityTagOf(json, Bun.SHA256)
       return answerTagged(request, { body, bodyBytes: Buffer.byteLength(body), etag, link: '' })
     },
@@ -83,10 +84,6 @@ function handlers(services: Services) {
       return new Response(null, { status: 204 })
     },
   }
-}
-
-interface GetContext extends Omit<Context<{ readonly id: bigint }>, 'headers' | 'context'> {
-  readonly query: { readonly include?: unknown }
 }
 
 /** Writes as the user of a caller. That of a JWT is made when a write misses it: at the first one, and after `user delete`. */

@@ -44,7 +44,6 @@ export const ListQuery = checkedBy(
 )
 export type ListQuery = Static<typeof ListQuery>
 
-/** The query of one plant, as that of a list. */
 export const PlantQuery = checkedBy(Type.Object({ include: INCLUDE }), ({ include }) => ({
   include: parseInclude(include),
 }))
@@ -77,7 +76,6 @@ const ENTITY_TAGS = Type.Optional(
 /** The precondition of a read. Any value is allowed: text that is no `ETag` matches none. */
 export const IfNoneMatch = checkedBy(Type.Object({ 'If-None-Match': ENTITY_TAGS }))
 
-/** The preconditions of a write, as that of a read. */
 export const Preconditions = checkedBy(Type.Object({ 'If-Match': ENTITY_TAGS, 'If-None-Match': ENTITY_TAGS }))
 
 const parseInclude = (given: unknown): Include =>

@@ -1,5 +1,4 @@
 // Tested in test/fault/sigterm.test.ts.
-
 import type { Address } from '../../address.ts'
 import type { Settings } from '../../config.ts'
 import { createApp } from '../../http/app.ts'

@@ -64,7 +64,6 @@ export async function openEngine<All extends Writes>(
 
 const EXPOSED = 'the database is open to others'
 
-/** Tells of the objects that `inspect` has found. */
 export function warnOfObjects(foreign: readonly Definition[], onEvent?: EngineOptions['onEvent']): void {
   const message = `the database has objects of other programs, which no backup holds: ${describeObjects(foreign)}`
   if (foreign.length > 0) onEvent?.({ level: 'warn', message, sizes: {} })

@@ -38,7 +38,6 @@ export interface ThreadOptions {
   readonly deadlines?: QueueDeadlines | undefined
 }
 
-/** How a thread uses the connection that writes. */
 export interface WriterOptions extends ThreadOptions {
   readonly open: OpenChannel
   readonly onEvent: (event: EngineEvent) => void

@@ -57,7 +57,6 @@ export function watchTokens(readChanges: () => Promise<TokenChanges>, monotonicM
     tokensVersion,
     hasSameTokens: (user: UserId, since: Version): boolean =>
       tokensVersion() !== undefined && since >= (changedAt[user % USER_SLOTS] ?? version),
-    /** This process has changed tokens of the users, or may have done so. */
     changed,
   }
 }
