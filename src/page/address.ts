@@ -6,7 +6,6 @@
 export type Address = Readonly<{ plant: string; after: string; page: number; filter: string }>
 
 const START: Address = { plant: '', after: '', page: 1, filter: '' }
-const INTEGER = /^-?\d+$/
 
 /** Reads a fragment like `#/plants/42` or `#/?after=99&page=3&filter=fern`. What it cannot read is as at the start. */
 export function parseAddress(fragment: string, before = START): Address {
@@ -15,7 +14,7 @@ export function parseAddress(fragment: string, before = START): Address {
   if (plant !== undefined) return { ...before, plant }
   const values = new URLSearchParams(query)
   const text = (name: string) => values.get(name) ?? ''
-  const after = INTEGER.test(text('after')) ? text('after') : ''
+  const after = /^-?\d+$/.test(text('after')) ? text('after') : ''
   const page = after === '' ? 1 : Math.max(2, Math.trunc(Number(text('page'))) || 2)
   return { plant: '', after, page, filter: text('filter') }
 }

@@ -1,5 +1,5 @@
 // Tested in test/http/socket/page-answers.test.ts.
-import type { Plant } from './fields.ts'
+import type { Plant } from './rows.ts'
 
 /** The error codes that the page treats in a way of their own. */
 export const CODES = {

@@ -1,8 +1,8 @@
 // Tested in test/http/socket/page-changes.test.ts.
 import { Refusal, refusalIn } from './client.ts'
-import type { Plant } from './fields.ts'
 import { countOf, describePlant } from './messages.ts'
 import { Conflict, isSame, write } from './plants.ts'
+import type { Plant } from './rows.ts'
 import { set, shownWith, state } from './state.ts'
 
 /**

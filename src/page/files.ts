@@ -1,10 +1,10 @@
 // Tested in test/http/socket/page-upload.test.ts.
 import type { FileLine, WebFile } from '../formats/plant-file.ts'
 import { Refusal, refusalIn } from './client.ts'
-import { FIELD_NAMES, FIELDS, type Plant } from './fields.ts'
 import { countOf, quoted } from './messages.ts'
 import { focus } from './parts.tsx'
 import { ALL_LIMIT, listPlants, toJson } from './plants.ts'
+import { FIELD_NAMES, FIELDS, type Plant } from './rows.ts'
 import { set, state } from './state.ts'
 
 /** How long a browser may take to open a file. */
@@ -64,17 +64,10 @@ export async function download(kind: string): Promise<void> {
   }
 }
 
-export interface Refused {
-  readonly line: FileLine
-  readonly why: string
-}
+export type Refused = Readonly<{ line: FileLine; why: string }>
 
 /** A plant of a file that is not stored as it is there, and the stored one with its id. */
-export interface Difference {
-  readonly line: FileLine
-  readonly plant: Plant
-  readonly stored?: Plant
-}
+export type Difference = Readonly<{ line: FileLine; plant: Plant; stored?: Plant }>
 
 export type Comparison = Awaited<ReturnType<typeof compare>>
 
@@ -93,10 +86,9 @@ export async function compare(file: File, refused: Refused[], turn: (bytes: numb
     await turn(bytes)
   }
   if (form.problem) throw new Refusal(0, form.problem)
-  const { header } = form
   const count = found.size
   // In CSV an empty text and none are one.
-  const textOf = (plant: Plant, name: string) => (header ? plant[name] || undefined : plant[name])
+  const textOf = (plant: Plant, name: string) => (form.header ? plant[name] || undefined : plant[name])
   let after: string | undefined = ''
   while (after !== undefined && found.size > 0) {
     const { plants, end } = await listPlants(ALL_LIMIT, after)
@@ -112,5 +104,5 @@ export async function compare(file: File, refused: Refused[], turn: (bytes: numb
   }
   const differences = [...found.values()]
   const changes = differences.filter(({ stored }) => stored)
-  return { differences, changes, equal: count - found.size, header }
+  return { differences, changes, equal: count - found.size, header: form.header }
 }

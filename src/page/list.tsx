@@ -23,8 +23,6 @@ export function PlantList() {
   const { problem, isLoading } = useRead(() => readPage(address), after, isDue)
   const listed = list?.plants.filter((plant) => matches(plant, filter)) ?? []
   const plants = search.isFound ? search.plants : listed
-  /** The rows are those of another page. */
-  const isOld = list !== undefined && list.after !== after
   const before = list?.page === 2 ? '' : starts.get((list?.page ?? 1) - 1)
   const isFresh = list?.after === after && list.changes === isDue
   const isEmptied = isFresh && list.plants.length === 0 && before !== undefined && after !== ''
@@ -35,7 +33,7 @@ export function PlantList() {
   }, [isEmptied])
   useTitle(filter === '' ? `Plants, page ${list?.page ?? page}` : `“${shown(filter)}”`)
   return (
-    <section class={isOld ? 'list loading' : 'list'} aria-label="Plants" tabIndex={-1}>
+    <section class={list && list.after !== after ? 'list loading' : 'list'} aria-label="Plants" tabIndex={-1}>
       {filter !== '' && (
         <p class="filter">
           <SearchState {...search} />

@@ -6,16 +6,13 @@ import { download } from './files.ts'
 import { Keys, showKeys } from './keys.tsx'
 import { PlantList } from './list.tsx'
 import { OnePlant } from './one-plant.tsx'
-import { hasTyped, open, openUpload } from './panel.ts'
+import { hasTyped, open } from './panel.ts'
 import { Button, focus, Notices, Picture, readAgain, refresh } from './parts.tsx'
 import { PlantForm } from './plant-form.tsx'
 import { returnToSession, SignIn, signOut } from './sign-in.tsx'
-import { go, isChanging, start, state } from './state.ts'
+import { go, isChanging, set, start, state } from './state.ts'
 import { Selection } from './table.tsx'
 import { Upload } from './upload.tsx'
-
-/** The documentation, if the server has it. */
-const docs = document.querySelector<HTMLLinkElement>('link[rel=help]')
 
 /** The page: the form for a token, or the plants of its user. */
 function App() {
@@ -26,6 +23,7 @@ function App() {
     document.addEventListener('visibilitychange', readAgain)
     returnToSession()
   }, [])
+  const docs = document.querySelector<HTMLLinkElement>('link[rel=help]')
   const isSignedIn = canWrite !== undefined
   return (
     <>
@@ -74,7 +72,7 @@ function Plants() {
             <Button text="JSON Lines, for programs" kind="quiet" onClick={() => download('jsonl')} />
           </p>
         </details>
-        {canWrite && <Button text="Upload" kind="quiet" onClick={openUpload} />}
+        {canWrite && <Button text="Upload" kind="quiet" onClick={() => set({ upload: state.upload ?? 'open' })} />}
         <Button text="Keys" kind="quiet" onClick={showKeys} />
       </div>
       {canWrite && panel && <PlantForm key={edited?.id} edited={edited} />}

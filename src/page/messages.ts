@@ -1,7 +1,7 @@
 // Tested in test/http/socket/page-answers.test.ts.
 import { INT64_MAX, INT64_MIN } from '../domain/int64.ts'
 import { NO_JSON } from '../formats/plant-file.ts'
-import type { Plant } from './fields.ts'
+import type { Plant } from './rows.ts'
 
 /** What to tell people about an error code: what was wrong, and what to do next. */
 const SENTENCES: Readonly<Record<number, (detail: string) => string>> = {

@@ -2,11 +2,11 @@
 import { useEffect } from 'preact/hooks'
 import { CODES } from './answer.ts'
 import { remove } from './changes.ts'
-import { FIELD_NAMES, titleOf } from './fields.ts'
 import { describeRefusal, shown } from './messages.ts'
 import { open } from './panel.ts'
 import { Button, focusElement, Terms, useRead, useTitle } from './parts.tsx'
 import { getPlant } from './plants.ts'
+import { FIELD_NAMES, titleOf } from './rows.ts'
 import { set, state } from './state.ts'
 
 /** One plant at its own address. */
@@ -34,7 +34,6 @@ export function OnePlant() {
           </h2>
           <Terms of={FIELD_NAMES.filter((field) => field in plant).map((field) => [titleOf(field), plant[field]])} />
           <p class="buttons">
-            <Button text="Copy link" onClick={copyLink} />
             {canWrite && <Button text="Edit" onClick={() => open(plant)} />}
             {canWrite && <Button text="Delete" kind="danger" onClick={() => remove([plant])} />}
           </p>
@@ -44,14 +43,4 @@ export function OnePlant() {
       )}
     </article>
   )
-}
-
-/** Over plain HTTP browsers let no page copy. Then the link is told. */
-async function copyLink(): Promise<void> {
-  try {
-    await navigator.clipboard.writeText(location.href)
-    set({ notice: 'The link is copied.' })
-  } catch {
-    set({ notice: `This browser copies nothing for this page. The link is ${location.href}` })
-  }
 }

@@ -29,11 +29,6 @@ export function close(): void {
   else focus('main')
 }
 
-export function openUpload(): void {
-  set({ upload: state.upload ?? 'open' })
-  focus('[type=file]')
-}
-
 export function closeUpload(): void {
   set({ upload: undefined })
   focus('main')

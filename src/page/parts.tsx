@@ -11,7 +11,7 @@ interface ButtonProps extends Pick<ComponentProps<'button'>, 'aria-label' | 'onC
   readonly kind?: 'primary' | 'quiet' | 'danger'
 }
 
-/** A button that sends no form. It says how important it is; `danger` deletes something. With a label its text does not change. */
+/** A button that sends no form. `danger` deletes something. If it has a label, its text does not change. */
 export const Button = ({ text, kind, ...props }: ButtonProps) => (
   <button type="button" class={kind} {...props}>
     {text}

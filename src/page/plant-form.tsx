@@ -3,11 +3,11 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { INT64_MAX } from '../domain/int64.ts'
 import { store } from './changes.ts'
 import { type Refusal, refusalIn } from './client.ts'
-import { FIELD_NAMES, FIELDS, type Plant, titleOf } from './fields.ts'
 import { problemOf } from './messages.ts'
 import { close, keep } from './panel.ts'
 import { Button, focus, focusElement } from './parts.tsx'
 import { Conflict, listPlants } from './plants.ts'
+import { FIELD_NAMES, FIELDS, type Plant, titleOf } from './rows.ts'
 import { set, state } from './state.ts'
 
 /** The form for a new plant, or for one that is edited. It keeps what was typed until the plant is stored. */
@@ -21,16 +21,13 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
 
   const send = async (plant: Plant, isSuggested: boolean) => {
     const refusal = await store(edited, plant)
-    const isConflict = refusal instanceof Conflict
+    const isOpen = form.current !== null
     setIsBusy(false)
     setProblem(problemIn(refusal, isSuggested))
-    if (isSuggested && (!refusal || isConflict)) suggestBehind(plant.id)
-    const isGone = isConflict && edited && !refusal.now
-    if (refusal && (form.current === null || isGone)) set({ notice: refusal.message }) // It is closed.
-    if (form.current === null) return
-    // Then the form edits what others have made of the plant, or makes it anew.
-    if (isConflict && edited) return keep(refusal.now ? { panel: refusal.now } : { panel: 'new', typed: plant })
-    if (refusal) return
+    if (isSuggested && (!refusal || refusal instanceof Conflict)) suggestBehind(plant.id)
+    if (refusal && !isOpen) set({ notice: refusal.message })
+    if (refusal instanceof Conflict && edited && isOpen) follow(refusal, plant)
+    if (refusal || !isOpen) return
     if (edited) return close()
     keep({ typed: {} })
     focusOn('name')
@@ -63,11 +60,7 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
           />
         ))}
       </div>
-      {problem.field === '' && problem.message && (
-        <p key={problem.message} ref={focusElement} tabIndex={-1} role="alert">
-          {problem.message}
-        </p>
-      )}
+      {problem.field === '' && problem.message && <Problem key={problem.message} message={problem.message} />}
       <p class="buttons">
         <button type="submit" class="primary" aria-disabled={isBusy}>
           {isBusy ? 'Storing…' : sendText}
@@ -76,6 +69,19 @@ export function PlantForm({ edited }: { readonly edited: Plant | undefined }) {
       </p>
     </form>
   )
+}
+
+/** It takes the focus, so that who presses Enter once more sends nothing. */
+const Problem = ({ message }: { readonly message: string }) => (
+  <p ref={focusElement} tabIndex={-1} role="alert">
+    {message}
+  </p>
+)
+
+/** Lets the form edit what others have made of the plant, or make it anew. */
+function follow({ now, message }: Conflict, typed: Plant): void {
+  keep(now ? { panel: now } : { panel: 'new', typed })
+  if (!now) set({ notice: message })
 }
 
 const focusOn = (field: string) => focus(`.plant-form [name=${field}]`)
@@ -123,7 +129,7 @@ function problemIn(refusal?: Refusal, isSuggested = false) {
   return { field: 'id', message: `${refusal.message} ${isSuggested ? 'Take the next one.' : 'Choose another id.'}` }
 }
 
-/** The plant of the form, and what is wrong with its first wrong text. What is already stored is never wrong, and stays as it is. */
+/** The plant of the form, and what is wrong with its first wrong text. What is already stored is never wrong. */
 function plantIn(shown: Plant | undefined, suggested: string) {
   const texts = FIELD_NAMES.map(
     (name) => [name, state.typed[name] ?? shown?.[name] ?? (name === 'id' ? suggested : '')] as const,

@@ -2,9 +2,8 @@
 import { entityTagOf } from '../domain/etag.ts'
 import { CODES } from './answer.ts'
 import { Refusal, refusalIn, send } from './client.ts'
-import { FIELD_NAMES, type Plant } from './fields.ts'
 import { because, describePlant, describeRefusal, inDoubt } from './messages.ts'
-import { isIn, type Rows } from './rows.ts'
+import { FIELD_NAMES, isIn, type Plant, type Rows } from './rows.ts'
 import { hashOf } from './storage.ts'
 
 /** A plant is not as the page has shown it, so it was not stored. `now` is `undefined` if it is gone. */

@@ -1,5 +1,16 @@
 // Tested in test/http/socket/page-lists.test.ts.
-import type { Plant } from './fields.ts'
+import type { PlantTexts } from '../formats/plant-file.ts'
+
+export type Plant = PlantTexts
+
+/** The fields of a plant in the order of columns and inputs. The server writes them into the page, optional ones with a `?`. */
+export const FIELDS = (document.querySelector<HTMLMetaElement>('meta[name=fields]')?.content ?? '')
+  .split(' ')
+  .map((field) => ({ name: field.replace('?', ''), isOptional: field.endsWith('?') }))
+
+export const FIELD_NAMES = FIELDS.map(({ name }) => name)
+
+export const titleOf = (field: string): string => field.charAt(0).toUpperCase() + field.slice(1)
 
 /** What the server has said of plants by their ids: `undefined` of one that is gone. */
 export type Said = ReadonlyMap<string, Plant | undefined>

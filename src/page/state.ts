@@ -1,7 +1,6 @@
 // Tested in test/http/socket/page.test.ts.
 import { type Address, formatAddress, parseAddress } from './address.ts'
-import type { Plant } from './fields.ts'
-import { type Listing, type Said, type Search, withSaid } from './rows.ts'
+import { type Listing, type Plant, type Said, type Search, withSaid } from './rows.ts'
 
 /** Whose token it is, when it ends if that is soon, why the last one is not used any more, and what happened last. */
 type Texts = Readonly<Record<'user' | 'ending' | 'problem' | 'notice', string>>
@@ -47,16 +46,8 @@ export interface State extends Texts, Shown {
 }
 
 const START: State = {
-  ...{
-    address: parseAddress(location.hash),
-    isReturning: false,
-    user: '',
-    ending: '',
-    problem: '',
-    notice: '',
-    typed: {},
-  },
-  ...{ undo: [], busy: new Set(), selected: new Set(), changes: 0, starts: new Map(), focused: '' },
+  ...{ address: parseAddress(location.hash), isReturning: false, user: '', ending: '', problem: '', notice: '' },
+  ...{ typed: {}, undo: [], busy: new Set(), selected: new Set(), changes: 0, starts: new Map(), focused: '' },
 }
 
 export let state = START

@@ -3,10 +3,10 @@ import type { ComponentProps } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { formatAddress } from './address.ts'
 import { remove } from './changes.ts'
-import { FIELD_NAMES, type Plant, titleOf } from './fields.ts'
 import { countOf, shown } from './messages.ts'
 import { open } from './panel.ts'
 import { Button } from './parts.tsx'
+import { FIELD_NAMES, type Plant, titleOf } from './rows.ts'
 import { go, set, state } from './state.ts'
 
 /** Three lines of a row show fewer characters than this. The view of the plant shows all of them. */
@@ -76,8 +76,7 @@ export function PlantTable({ plants }: { readonly plants: readonly Plant[] }) {
         </tr>
       </thead>
       <tbody
-        onClickCapture={clickOnce}
-        onClick={openRow}
+        onClickCapture={click}
         onKeyDown={(event) => press(event, plants)}
         onFocusIn={({ target }) => stopAt(target instanceof Element ? target.closest('tr') : null)}
         ref={(body) => stopAt(body?.querySelector('[tabindex="0"]') ?? body?.firstElementChild)}
@@ -96,17 +95,17 @@ function stopAt(row: Element | null | undefined): void {
     each.tabIndex = each === row ? 0 : -1
 }
 
-/** A second click at once is for what was there at the first one. */
-function clickOnce(event: MouseEvent): void {
-  if (event.detail < 2) return
-  event.preventDefault()
-  event.stopPropagation()
-}
-
-/** Opens the plant of a row that is clicked, unless that is meant for something in the row, or marks text. */
-function openRow({ target }: Event): void {
-  if (!(target instanceof Element) || target.closest('a, button, label') || !getSelection()?.isCollapsed) return
-  target.closest('tr')?.querySelector('a')?.click()
+/**
+ * Opens the plant of a row that is clicked, unless that is meant for something in the row, or marks text. A second click at once
+ * does nothing, because it is for what was there at the first one.
+ */
+function click(event: MouseEvent): void {
+  const { target, detail } = event
+  if (detail > 1) {
+    event.preventDefault()
+    event.stopPropagation()
+  } else if (target instanceof Element && !target.closest('a, button, label') && getSelection()?.isCollapsed)
+    target.closest('tr')?.querySelector('a')?.click()
 }
 
 const isVisible = (element: Element) => element.getClientRects().length > 0

@@ -394,7 +394,7 @@ describe('the way to the page', () => {
 
     const around = ['Skip to the plants', 'Sign out']
     expect(ofList).toEqual([...around, 'Refresh', 'Keys', 'evergreen'])
-    expect(ofPlant).toEqual([...around, 'Refresh', 'Keys', 'Copy link'])
+    expect(ofPlant).toEqual([...around, 'Refresh', 'Keys'])
     expect(lines.split('\n').length).toBe(61)
     expect((await service.names()).length).toBe(60)
     expect(await page.evaluate<number>('sessionStorage.length')).toBe(0)
