@@ -6,9 +6,15 @@ import { TOO_NEW, WITHOUT_TOO_NEW } from '../support/too-new.ts'
 const { testPage } = pageTests()
 
 /** What `bun run check` tries in Firefox. `bun run check:long page` tries the rest in it, too. */
-for (const [where, driven, script] of [
-  ['in Firefox', FIREFOX, ''],
-  ['without what the oldest browsers lack', CHROMIUM, WITHOUT_TOO_NEW],
+for (const [where, driven, script, told] of [
+  ['in Firefox', FIREFOX, '', ''],
+  ['without what the oldest browsers lack', CHROMIUM, WITHOUT_TOO_NEW, ''],
+  [
+    'where the browser stores nothing',
+    CHROMIUM,
+    'Storage.prototype.setItem = () => { throw new Error("no room") }',
+    'This browser keeps nothing of this page: after a reload, sign in again.',
+  ],
 ] as const)
   testPage(
     `signs in, adds, changes, ticks, deletes, restores, searches and uploads plants, and signs out, ${where}`,
@@ -18,6 +24,7 @@ for (const [where, driven, script] of [
 
       await ui.visit(service)
       await ui.row(1).waitFor()
+      const warning = await ui.status().textContent()
       const lacking = await page.evaluate<boolean>(
         '!("union" in Set.prototype || "withResolvers" in Promise || "checkVisibility" in document.body)',
       )
@@ -48,7 +55,7 @@ for (const [where, driven, script] of [
       await page.getByLabel('Access token').waitFor()
 
       expect(TOO_NEW).toContainEqual(['Set', 'union'])
-      expect([left, lacking]).toEqual([['Ivy'], driven === CHROMIUM])
+      expect([left, lacking, warning]).toEqual([['Ivy'], script === WITHOUT_TOO_NEW, told])
       expect((await service.list('?include=id')).text).toBe(
         '[{"id":1,"name":"Fern"},{"id":2,"name":"Ivy","tag":"shade"},{"id":9007199254740993,"name":"מרווה","tag":"sun"}]',
       )
