@@ -180,7 +180,7 @@ describe('answers on the way to the page', () => {
       await ui.click('Refresh')
       await until('it is read again', () => reads === 3)
 
-      const names = await ui.names()
+      const lagging = [await page.evaluate<boolean>('globalThis.seen.has(2)'), await ui.names()]
       proxy.answer(({ method }, ask) => {
         if (method !== 'PUT') return
         const busy = () => Response.json({ error: 42901, message: 'no more' }, { status: 429 })
