@@ -13,9 +13,11 @@ const HOST = SETTINGS && new URL(SETTINGS.server.issuer).host
 const PAGE_URL = location.origin + location.pathname
 
 /** Why nobody can sign in with the provider now. */
-function problemOf({ server }: OAuth.SignIn): string | undefined {
+const PROBLEM = SETTINGS && problemOf(SETTINGS)
+
+function problemOf({ server }: OAuth.SignIn): string {
   if (!isSecureContext) return `To sign in with ${HOST}, open this page at an address that begins with https.`
-  if (server.authorization_endpoint && server.token_endpoint) return undefined
+  if (server.authorization_endpoint && server.token_endpoint) return ''
   return `The server cannot reach ${HOST}: to sign in there, load this page again in a minute.`
 }
 
@@ -24,7 +26,7 @@ export const ProviderSignIn = () =>
   SETTINGS && (
     <>
       <p>or</p>
-      {problemOf(SETTINGS) ?? <Button text={`Sign in with ${HOST}`} onClick={() => leave(SETTINGS)} />}
+      {PROBLEM ? <p>{PROBLEM}</p> : <Button text={`Sign in with ${HOST}`} onClick={() => leave(SETTINGS)} />}
     </>
   )
 

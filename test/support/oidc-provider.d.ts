@@ -4,12 +4,7 @@ declare module 'oidc-provider' {
     constructor(issuer: string, configuration: object)
     /** Answers the requests of a server of Node.js. */
     callback(): import('node:http').RequestListener
-    readonly Client: {
-      readonly prototype: Record<
-        'redirectUriAllowed' | 'postLogoutRedirectUriAllowed',
-        (this: unknown, uri: string) => boolean
-      >
-    }
+    readonly Client: { readonly prototype: object }
   }
   export = Provider
 }

@@ -11,17 +11,11 @@ export async function startSignInProvider() {
   const issuer = `http://127.0.0.1:${port}`
   const { privateKey, alg } = await makeKey('ES256')
   const resource = { scope: 'plants:write', audience: AUDIENCE, accessTokenFormat: 'jwt', jwt: { sign: { alg } } }
+  const others = { token_endpoint_auth_method: 'none', id_token_signed_response_alg: alg }
   const state = { pageUrl: '' }
   const provider = new Provider(issuer, {
     jwks: { keys: [{ ...(await exportJWK(privateKey)), kid: 'key 1', alg, use: 'sig' }] },
-    clients: [
-      {
-        client_id: 'page',
-        token_endpoint_auth_method: 'none',
-        redirect_uris: [issuer],
-        id_token_signed_response_alg: alg,
-      },
-    ],
+    clients: [{ client_id: 'page', redirect_uris: [issuer], ...others }],
     claims: { openid: ['sub'], profile: ['name'] },
     conformIdTokenClaims: false,
     clientBasedCORS: (_: object, origin: string) => state.pageUrl.startsWith(`${origin}/`),
@@ -39,13 +33,12 @@ export async function startSignInProvider() {
     },
   })
   // The page is at a port that is known later.
-  for (const name of ['redirectUriAllowed', 'postLogoutRedirectUriAllowed'] as const)
-    provider.Client.prototype[name] = (uri) => uri === state.pageUrl
+  const isPage = (uri: string) => uri === state.pageUrl
+  Object.assign(provider.Client.prototype, { redirectUriAllowed: isPage, postLogoutRedirectUriAllowed: isPage })
   const server = createServer(provider.callback())
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   return {
     issuer,
-    host: `127.0.0.1:${port}`,
     state,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
