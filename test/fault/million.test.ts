@@ -1,4 +1,3 @@
-import { Database } from 'bun:sqlite'
 import { expect } from 'bun:test'
 import { join } from 'node:path'
 import { COMMAND } from '../support/executable.ts'
@@ -17,10 +16,6 @@ const MEMORY_MAX_MIB = 250
 /** How much more memory three million plants may take than one million: memory does not grow with them. */
 const MEMORY_SHARE_MAX = 1.25
 const LOOK_MS = 20
-/** The fewest users and tokens to list. */
-const ROWS = 100_000
-/** The same share for lists. The garbage of their pages is collected at times, so their memory varies by a quarter. */
-const LIST_MEMORY_SHARE_MAX = 1.5
 
 testLong(
   'export and import of a million plants each take under 9 s of CPU time, and of three million no more memory',
@@ -47,32 +42,6 @@ testLong(
     }
   },
 )
-
-testLong.each(['token', 'user'])('%s list of 300,000 rows takes no more memory than of 100,000', async (name) => {
-  using folder = makeFolder()
-  const measureList = async (rows: number) => {
-    const database = join(folder.path, `${rows}.db`)
-    await createTokenIn(database)
-    addUsers(database, rows)
-    return (await measure([name, 'list', '--database', database])).mib
-  }
-  const few = await measureList(ROWS)
-  expect((await measureList(3 * ROWS)) / few).toBeLessThan(LIST_MEMORY_SHARE_MAX)
-})
-
-/** Adds users with a token each. */
-function addUsers(database: string, count: number): void {
-  using db = new Database(database)
-  db.run(
-    `with recursive series (number) as (select 1 union all select number + 1 from series where number < ?)
-     insert into users (name, created_at_ms) select 'user-' || number, 0 from series`,
-    [count],
-  )
-  db.run(
-    `insert into tokens (user_id, hash, scope, label, created_at_ms)
-     select id, randomblob(32), 'write', 'the phone', 0 from users`,
-  )
-}
 
 /** Runs a command, expects bounded memory, and returns its peak memory and its CPU time. */
 async function measure(args: readonly string[], stdout: 'ignore' | Bun.BunFile = 'ignore') {
