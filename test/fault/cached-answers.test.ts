@@ -1,20 +1,17 @@
 import { expect } from 'bun:test'
 import { OTHERS_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
-import { answerOf, codeOf, codeOfAnswer } from '../cli/support/service-client.ts'
-import { inBackground } from '../support/background.ts'
+import { answerOf, codeOfAnswer } from '../cli/support/service-client.ts'
 import { runPlantstore } from '../support/executable.ts'
 import { runProgram } from '../support/program.ts'
 import type { Random } from '../support/random.ts'
 import { program } from '../support/requirement.ts'
 import { STRACE, slowCalls } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { until } from '../support/until.ts'
 import { rounds, testRounds } from './rounds.ts'
 import { makeTestDatabase, QUIET, type Server, type TestDatabase } from './test-database.ts'
 
 const STEPS = rounds(150, 10_000)
 const SLOW_STEPS = rounds(20, 500)
-const REVOKED_TOKENS = rounds(5, 1000)
 /** Few ids, so that most writes change the lists below. */
 const IDS = 12
 const LISTS = ['?limit=3', '?limit=3&after=4', '?limit=100']
@@ -43,12 +40,6 @@ testRounds(
   'lists of two servers are never older than promised with syncs of 100 ms',
   { short: 1, long: 2, needs: [SQLITE3, STRACE] },
   (random) => compareWithModel(random, SLOW_STEPS, SLOW_SYNCS),
-)
-
-testRounds(
-  'every server on the file refuses a token under load once its revocation has ended',
-  { short: 1, long: 1 },
-  revokeUnderLoad,
 )
 
 testRounds(
@@ -176,35 +167,6 @@ function show(plants: State['plants'], list: string): readonly string[] {
 async function runSqlite3({ database }: TestDatabase, statement: string): Promise<void> {
   const { exitCode, stderr } = await runProgram(['sqlite3', '-cmd', '.timeout 5000', database, statement])
   expect({ statement, exitCode, stderr }).toEqual({ statement, exitCode: 0, stderr: '' })
-}
-
-/** Revokes one token after the other while both servers answer requests with it. */
-async function revokeUnderLoad(random: Random): Promise<void> {
-  using db = await makeTestDatabase({ random })
-  await using one = await db.serve()
-  await using other = await db.serve()
-  const servers = [one, other]
-  for (let count = 1; count <= REVOKED_TOKENS; count++) {
-    const token = await createTokenIn(db.database)
-    const answers = servers.map(() => 0)
-    const untilRefused = inBackground(
-      servers.map((server, index) => {
-        const ask = async () => {
-          if ((await codeOf(server, token)) !== 200) return true
-          answers[index] = (answers[index] ?? 0) + 1
-          return false
-        }
-        return until('the token is refused', ask, { lookMs: 0 })
-      }),
-    )
-    await until('both servers have accepted the token', (see) => see(answers).every((count) => count > 0))
-    await Bun.sleep(random(PAUSE_MAX_MS))
-    const { exitCode } = await runPlantstore(['token', 'revoke', String(count + 1), '--database', db.database])
-    const first = await Promise.all(servers.map((server) => codeOf(server, token)))
-
-    expect({ count, exitCode, first }).toEqual({ count, exitCode: 0, first: [40102, 40102] })
-    await untilRefused
-  }
 }
 
 /** Makes two servers commit at about the same time. The slow one takes long to let go of the lock. */

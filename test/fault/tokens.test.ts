@@ -108,21 +108,31 @@ describe.each(KINDS)('tokens of two servers under load, on $kind.name', ({ kind,
     await clients.end()
   })
 
-  testRounds('of a blocked user are refused, and of no other', { short, long: 10, needs }, async (random) => {
-    await using clients = await startClients(kind, random)
-    const tokens = [await createTokenIn(clients.database, 'guest'), await createTokenIn(clients.database, 'guest')]
-    const codes = () => Promise.all(clients.servers.flatMap((server) => tokens.map((token) => codeOf(server, token))))
-    expect(await codes()).toEqual([200, 200, 200, 200])
-    for (let step = 0; step < STEPS; step++) {
-      for (const [command, code] of Object.entries({ block: 40102, unblock: 200 })) {
-        expect((await clients.run('user', command, 'guest')).exitCode).toBe(0)
+  testRounds(
+    'of a blocked user and a revoked one are refused, and no other',
+    { short, long: 10, needs },
+    async (random) => {
+      await using clients = await startClients(kind, random)
+      const tokens = [await createTokenIn(clients.database, 'guest'), await createTokenIn(clients.database, 'guest')]
+      const codes = () => Promise.all(clients.servers.flatMap((server) => tokens.map((token) => codeOf(server, token))))
+      expect(await codes()).toEqual([200, 200, 200, 200])
+      for (let step = 0; step < STEPS; step++) {
+        for (const [command, code] of Object.entries({ block: 40102, unblock: 200 })) {
+          expect((await clients.run('user', command, 'guest')).exitCode).toBe(0)
+          await Bun.sleep(seenWithinMs)
+          expect(await codes()).toEqual(Array(4).fill(code))
+        }
+        const { id, token } = JSON.parse((await clients.run('token', 'create', '--user', 'me', '--json')).stdout)
+        const asked = () => Promise.all(clients.servers.map((server) => codeOf(server, token)))
+        expect(await asked()).toEqual([200, 200])
+        expect((await clients.run('token', 'revoke', `${id}`)).exitCode).toBe(0)
         await Bun.sleep(seenWithinMs)
-        expect(await codes()).toEqual(Array(4).fill(code))
+        expect(await asked()).toEqual([40102, 40102])
+        await clients.goOn()
       }
-      await clients.goOn()
-    }
-    await clients.end()
-  })
+      await clients.end()
+    },
+  )
 
   testRounds('are rotated whole or not at all by a killed command', { short, long: 20, needs }, async (random) => {
     await using clients = await startClients(kind, random)
