@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import { readdirSync, statSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { queryAll, snapshot } from '../store/sqlite/files.ts'
-import { MOUNTS, mountDisk, run } from '../support/disk.ts'
+import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { runPlantstore } from '../support/executable.ts'
-import { addPlants } from '../support/many-plants.ts'
-import { lacks, program } from '../support/requirement.ts'
+import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { done, refusal } from './support/answers.ts'
 import { fillDatabase, makeDatabase, serveDatabase } from './support/database.ts'
@@ -98,35 +97,3 @@ describe.skipIf(lacks(MOUNTS)).concurrent('without space', () => {
     expect(await revoke()).toEqual(done('Revoked token 1 of user me (write).'))
   })
 })
-
-test.skipIf(lacks(program('prlimit')))(
-  'a server whose files may not grow refuses creates, also while a checkpoint meets the limit, and goes on without it',
-  async () => {
-    await using service = await serveDatabase([])
-    const { server, token, database } = service
-    addPlants(database, 60_000, { nameLength: 100 })
-    queryAll(database, 'pragma wal_checkpoint(truncate)')
-    const limit = (bytes: number | 'unlimited') => run(['prlimit', `--pid=${server.pid}`, `--fsize=${bytes}:`])
-    let id = 100_000
-    const create = async () => {
-      const { status } = await server.request('POST', '/plants', {
-        token,
-        body: { id: id++, name: 'x'.repeat(60_000) },
-      })
-      return status
-    }
-    // The WAL may grow beyond the size at which a checkpoint begins, and the database is larger already.
-    expect(statSync(database).size).toBeGreaterThan(6 * MIB)
-    limit(6 * MIB)
-    let created = 0
-    while (created < 1000 && (await create()) === 200) created++
-
-    expect(created * 60_000).toBeGreaterThan(4 * MIB)
-    expect(await codesOf(server, [token])).toEqual([200])
-    expect([await create(), (await server.request('GET', '/healthz')).status]).toEqual([503, 200])
-    limit('unlimited')
-    expect(await create()).toBe(200)
-    expect(await server.end()).toBe(0)
-    expect(queryAll(database, 'select count(*) from plants where id >= 100000')).toEqual([[BigInt(created + 1)]])
-  },
-)
