@@ -22,7 +22,7 @@ export interface LoadedServer {
   readonly name: string
   readonly server: Server
   readonly load: Load
-  /** If each request of the load makes or deletes a plant: counts the plants of the server's database. */
+  /** If each request of the load makes a plant: counts the plants of the server's database. */
   readonly count?: () => number | Promise<number>
   /** The CPU time so far of the database server, if there is one. */
   readonly databaseCpuMs?: (() => number) | undefined
@@ -33,8 +33,6 @@ interface RatesRow extends Pick<Row, 'name' | 'title'> {
   contestants(bench: Bench): Promise<readonly LoadedServer[]>
   /** Ratios of figures. One whose reference was not measured is left out. */
   readonly claims: readonly (readonly [figure: string, reference: string, goal: Goal])[]
-  /** The same of the CPU time for a request. */
-  readonly cpuClaims?: RatesRow['claims']
   /** Measures so many times for a second in each round, in place of once, for a difference that is smaller than the noise. */
   readonly looks?: number
   readonly notes?: (measured: Measured<Rate>, bench: Bench) => readonly string[]
@@ -60,13 +58,13 @@ export async function interleave<T>(
 }
 
 /** Makes a row that measures the rates of servers in turns. */
-export const ratesRow = ({ name, title, contestants, claims, cpuClaims, looks, notes }: RatesRow): Row => ({
+export const ratesRow = ({ name, title, contestants, claims, looks, notes }: RatesRow): Row => ({
   name,
   title,
   async run(bench) {
     const loaded = await contestants(bench)
     const looking = looks === undefined ? bench : { ...bench, rounds: bench.rounds * looks, seconds: LOOK_SECONDS }
-    const { measured, ...result } = await compareRates(looking, loaded, claims, cpuClaims)
+    const { measured, ...result } = await compareRates(looking, loaded, claims)
     return { ...result, notes: notes?.(measured, bench) ?? [] }
   },
 })
@@ -113,7 +111,7 @@ async function measureRates(bench: Bench, contestants: readonly LoadedServer[]):
   for (const [index, { name, count }] of contestants.entries()) {
     if (count === undefined) continue
     const answered = measured(name).reduce((sum, rate) => sum + rate.answered, 0)
-    const written = Math.abs((await count()) - (before[index] ?? 0))
+    const written = (await count()) - (before[index] ?? 0)
     // Requests in flight at the end of a run may have written without an answer.
     if (written < answered || written > answered + bench.rounds * RUNS_PER_ROUND * CONNECTIONS)
       throw new Error(`${name} answered for ${answered} writes and did ${written}`)

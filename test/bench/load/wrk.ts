@@ -9,9 +9,9 @@ export interface Load {
   /** Whether the load has a thread on each core, beside the server. By default it has one thread on `LOAD_CORE`. */
   readonly isOnAllCores?: boolean
   /** The script of wrk, in this folder. */
-  readonly script: 'list.lua' | 'pages.lua' | 'create.lua' | 'put.lua' | 'delete.lua'
-  /** Called before each run of wrk with its length. Every run gets its own ids. */
-  readonly scriptArguments: (seconds: number) => readonly (string | number)[]
+  readonly script: 'list.lua' | 'pages.lua' | 'create.lua'
+  /** Called before each run of wrk. Every run gets its own ids. */
+  readonly scriptArguments: () => readonly (string | number)[]
 }
 
 /** The result of a load. */
@@ -30,10 +30,9 @@ export interface Rate {
 const WARM_UP_SECONDS = 1
 /** The connections of most loads. */
 export const CONNECTIONS = 64
-/** The number of ids for a run. */
-export const IDS_PER_RUN = 10_000_000
-/** More deletes than a server reaches in a second. A delete of a missing plant would be an error. */
-export const DELETES_PER_SECOND_MAX = 100_000
+/** The number of ids for a run, and the first run whose ids are above the stored ones. */
+const IDS_PER_RUN = 10_000_000
+const FIRST_FREE_RUN = 10
 
 /** Lists by the users of a file of tokens, in random order. */
 export const listLoad = (tokensFile: string, path = '/plants?limit=20'): Load => ({
@@ -57,48 +56,14 @@ export function createLoad(tokensFile: string, connections = CONNECTIONS, every 
   return { connections, script: 'create.lua', scriptArguments: () => [tokensFile, every, firstId()] }
 }
 
-/** Deletes by the first user of a file of tokens, from plant 1 on. */
-export function deleteLoad(tokensFile: string): Load {
-  const firstId = ascendingIds(1)
-  return {
-    connections: CONNECTIONS,
-    script: 'delete.lua',
-    scriptArguments: (seconds) => [tokensFile, firstId(seconds * DELETES_PER_SECOND_MAX)],
-  }
-}
-
-/** Puts by the first user of a file of tokens: of plants with new ids, or of so many stored ones, maybe with an `ETag` in `If-None-Match`. */
-export function putLoad(tokensFile: string, storedPlants?: number, etag?: string): Load {
-  const firstId = freshIds()
-  return {
-    connections: CONNECTIONS,
-    script: 'put.lua',
-    scriptArguments: () => [
-      ...[tokensFile, storedPlants === undefined ? firstId() : 1, storedPlants ?? IDS_PER_RUN],
-      ...(etag === undefined ? [] : [etag]),
-    ],
-  }
-}
-
 /** Nine lists of 20 and a create in turns, by the users of a file of tokens, in random order. */
 export const mixLoad = (tokensFile: string): Load => createLoad(tokensFile, CONNECTIONS, 10)
 
 /** The first id of each run. The ids are above the stored ones and differ between runs. */
 export function freshIds() {
-  const next = ascendingIds(10 * IDS_PER_RUN)
-  return () => next(IDS_PER_RUN)
+  let run = FIRST_FREE_RUN
+  return () => run++ * IDS_PER_RUN
 }
-
-function ascendingIds(firstId: number) {
-  let next = firstId
-  return (count: number) => {
-    next += count
-    return next - count
-  }
-}
-
-/** The time for a measurement of so many seconds, with its warm-up. */
-export const withWarmUpSeconds = (seconds: number): number => WARM_UP_SECONDS + seconds
 
 /** Measures the rate of a server under a load, after a second of warm-up. Rejects if an answer is not a success. */
 export async function measureRate(
@@ -139,7 +104,7 @@ export async function runWrk(
   const path = join(import.meta.dir, script)
   const text = await workspace.run(isOnAllCores ? ALL_CORES : LOAD_CORE, [
     ...['wrk', ...flags, '--script', path, server.url, '--'],
-    ...scriptArguments(seconds).map(String),
+    ...scriptArguments().map(String),
   ])
   const perSecond = Number(/^Requests\/sec: +([\d.]+)$/m.exec(text)?.[1])
   const answered = Number(/^ +(\d+) requests in /m.exec(text)?.[1])

@@ -1,21 +1,11 @@
-import { type Content, countPlants, makeDatabase } from '../databases.ts'
-import {
-  createLoad,
-  DELETES_PER_SECOND_MAX,
-  deleteLoad,
-  listLoad,
-  pagesLoad,
-  putLoad,
-  withWarmUpSeconds,
-} from '../load/wrk.ts'
+import { type Content, makeDatabase } from '../databases.ts'
+import { createLoad, listLoad, pagesLoad } from '../load/wrk.ts'
 import { ratesRow } from '../rounds.ts'
 import { startPlantstore } from '../servers.ts'
 import type { Bench, Row } from './row.ts'
 
 const PLANTS_PER_LIST = 20
 
-/** The stored plants of `put`. */
-const PUT_PLANTS = 100_000
 /** The sizes of `size`. Both databases have the same number of users, so that lists are equally long. */
 const SIZES = [
   { plants: '1 000', content: { users: 40, plantsPerUser: 25 } },
@@ -24,9 +14,6 @@ const SIZES = [
 /** The goal of two things that shall be equal, or nearly. */
 const EQUAL = { goal: 1, floor: 0.8 }
 const NEARLY = { goal: 0.9, floor: 0.7 }
-/** The CPU time of puts. */
-const LIKE_A_CREATE = { goal: 1.15, floor: 1.3 }
-const WITH_A_READ = { goal: 1.6, floor: 1.8 }
 const METRICS = { goal: 0.97, floor: 0.94 }
 
 /** A server on a new database. */
@@ -37,51 +24,6 @@ async function serve({ workspace }: Bench, content: Content) {
 
 /** The rows that compare the service with itself. */
 export const OWN_RATES: readonly Row[] = [
-  ratesRow({
-    name: 'delete',
-    title: 'delete against create, 64 connections, durable',
-    async contestants({ workspace, rounds, seconds }) {
-      const plantsPerUser = rounds * withWarmUpSeconds(seconds) * DELETES_PER_SECOND_MAX
-      const seed = await makeDatabase(workspace.file('delete.db'), { users: 1, plantsPerUser })
-      const paths = { create: seed.copy(workspace.file('create.db')), delete: seed.path }
-      const loads = { create: createLoad(seed.tokensFile), delete: deleteLoad(seed.tokensFile) }
-      return Promise.all(
-        (['create', 'delete'] as const).map(async (name) => {
-          const server = await startPlantstore(workspace, paths[name])
-          return { name, server, load: loads[name], count: () => countPlants(paths[name]) }
-        }),
-      )
-    },
-    claims: [['delete', 'create', EQUAL]],
-  }),
-  ratesRow({
-    name: 'put',
-    title: 'puts that make a plant, replace one, and replace one with an ETag, against create, 64 connections, durable',
-    async contestants({ workspace }) {
-      const seed = await makeDatabase(workspace.file('put.db'), { users: 1, plantsPerUser: PUT_PLANTS })
-      const { tokensFile } = seed
-      const loads = {
-        create: createLoad(tokensFile),
-        'put, makes': putLoad(tokensFile),
-        'put, replaces': putLoad(tokensFile, PUT_PLANTS),
-        'put, with an ETag': putLoad(tokensFile, PUT_PLANTS, '"x"'),
-      }
-      return Promise.all(
-        Object.entries(loads).map(async ([name, load]) => {
-          const path = seed.copy(workspace.file(`${name}.db`))
-          const server = await startPlantstore(workspace, path)
-          const makes = name === 'create' || name === 'put, makes'
-          return { name, server, load, ...(makes && { count: () => countPlants(path) }) }
-        }),
-      )
-    },
-    claims: [],
-    cpuClaims: [
-      ['put, makes', 'create', LIKE_A_CREATE],
-      ['put, replaces', 'create', LIKE_A_CREATE],
-      ['put, with an ETag', 'create', WITH_A_READ],
-    ],
-  }),
   ratesRow({
     name: 'get',
     title: 'get one plant against a list of 20, one user, 64 connections',
