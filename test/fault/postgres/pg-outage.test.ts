@@ -1,7 +1,5 @@
 import { expect } from 'bun:test'
-import { chmodSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { SQL } from 'bun'
+import { chmodSync } from 'node:fs'
 import { MOUNTS, mountDisk } from '../../support/disk.ts'
 import { MEMORY, makeFolder } from '../../support/folder.ts'
 import { administer } from '../../support/postgres.ts'
@@ -147,67 +145,6 @@ for (const what of ['tables', 'WAL'] as const) {
         return cluster.answers()
       })
       if (what === 'tables') expect(round.history.refusals()).toContain(FULL_REFUSAL)
-      return undefined
-    },
-  })
-}
-
-/** Statements of the service that the server aborts in a round. */
-const ABORTS = 30
-/** The part of writes that may be refused on a busy machine. The service repeats all others until they succeed. */
-const REFUSED_MAX = 0.01
-/** Plants that another client stores and takes back, with the ids of the service's next groups. */
-const AHEAD = 300
-
-/** Stores plants of the next groups, then waits for the row that a group has locked. At the end it takes all back. */
-const lockInOtherOrder = (sql: SQL, nextId: number): Promise<unknown> =>
-  sql.begin(async (inside) => {
-    // The service looks for deadlocks sooner than this client, so that the service is the one that is aborted.
-    await inside.unsafe("set local deadlock_timeout = '1s'")
-    await inside`
-      insert into plantstore.plants (user_id, id, name)
-      select users.id, ${nextId}::int8 + ahead, 'not ours' from plantstore.users, generate_series(1, ${AHEAD}) as ahead
-      on conflict do nothing`
-    await inside`select pg_sleep(0.01)`
-    await inside`select 1 from plantstore.writers for update`
-    throw new Rollback()
-  })
-
-/** Updates the rows of the writers without a change, while groups are under way. */
-const updateWriters = (sql: SQL): Promise<unknown> => sql`update plantstore.writers set opened_at_ms = opened_at_ms`
-
-class Rollback extends Error {}
-
-/** The server may abort the other client instead. */
-function ignoreConflict(error: unknown): void {
-  const isConflict = error instanceof SQL.PostgresError && ['40P01', '40001'].includes(String(error.errno))
-  if (!isConflict && !(error instanceof Rollback)) throw error
-}
-
-/** How another client conflicts with the service, and with which SQLSTATE the server aborts statements of the service then. */
-for (const [name, state, isolation, conflict] of [
-  ['many deadlocks', '40P01', 'read committed', lockInOtherOrder],
-  ['many serialization failures', '40001', 'serializable', updateWriters],
-] as const) {
-  testFault({
-    ...{ name: `with ${name}`, long: 20 },
-    settings: {
-      deadlock_timeout: '100ms',
-      default_transaction_isolation: isolation,
-      // The log shows the SQLSTATE of each error, and which program got it.
-      log_line_prefix: '%e %a: ',
-    },
-    async run({ cluster, round }) {
-      const countAborted = () =>
-        readFileSync(join(cluster.data, 'log'), 'latin1').split(`${state} plantstore: ERROR`).length - 1
-      await administer(cluster.url, (sql) =>
-        until('statements were aborted', async (see) => {
-          const latest = round.history.writes().slice(-AHEAD)
-          await conflict(sql, Math.max(...latest.map(({ id }) => id))).catch(ignoreConflict)
-          return see(countAborted()) >= ABORTS
-        }),
-      )
-      expect(round.history.errors()).toBeLessThan(round.history.counts().acknowledged * REFUSED_MAX)
       return undefined
     },
   })
