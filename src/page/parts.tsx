@@ -3,7 +3,7 @@ import type { ComponentChildren, ComponentProps } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { formatAddress } from './address.ts'
 import { restore, undoable } from './changes.ts'
-import { Refusal, refusalIn } from './client.ts'
+import { refusalIn } from './client.ts'
 import { isChanging, type State, set, state } from './state.ts'
 
 interface ButtonProps extends Pick<ComponentProps<'button'>, 'aria-label' | 'onClick'> {
@@ -104,13 +104,12 @@ export function useRead(read: () => Promise<Partial<State>>, ...inputs: readonly
   useEffect(() => {
     let isCurrent = true
     setHow({ problem: '', isLoading: true })
-    const end = (found: Partial<State> | Refusal) => {
+    const end = (found: Partial<State>, problem = '') => {
       if (!isCurrent) return
-      const isRead = !(found instanceof Refusal)
-      if (isRead) set(found)
-      setHow({ problem: isRead ? '' : found.message, isLoading: false })
+      set(found)
+      setHow({ problem, isLoading: false })
     }
-    void read().catch(refusalIn).then(end)
+    void read().then(end, (error) => end({}, refusalIn(error).message))
     return () => {
       isCurrent = false
     }
