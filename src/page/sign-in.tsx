@@ -96,7 +96,8 @@ export async function signOut(): Promise<void> {
   forgetToken()
   KEPT.clear()
   await forgetAddresses()
-  // Each ends all requests, and leaves nothing in memory.
+  // Each ends all requests, and leaves nothing in memory. If Back returns from the provider to this page, it loads anew.
+  addEventListener('pageshow', () => location.reload())
   if (url) location.assign(url)
   else location.reload()
 }

@@ -129,7 +129,7 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     const path = '/.well-known/openid-configuration'
     const token_endpoint = 'https://login.example.org/token'
     issuer.state.answers.set(path, () => new Response(null, { status: 404 }))
-    const client = { clientId: 'page', parameters: [['scope', 'a'] as const, ['response_mode', 'query'] as const] }
+    const client = { clientId: 'page', parameters: [['scope', 'a'] as const] }
     const jwt = { issuer: issuer.issuer, audience: AUDIENCE, client }
     await using service = await startAt(issuer, { jwt })
     const load = async () => {
@@ -140,8 +140,7 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
 
     expect(await service.code(await issuer.token())).toBe(50303)
     expect(await load()).toEqual([settings(), []])
-    const modes = { response_modes_supported: ['fragment'] }
-    issuer.state.answers.set(path, () => Response.json({ ...issuer.metadata, ...modes, token_endpoint }))
+    issuer.state.answers.set(path, () => Response.json({ ...issuer.metadata, token_endpoint }))
     service.pass(REFRESH_MIN_MS)
     expect(await service.code(await issuer.token())).toBe(200)
     expect(await load()).toEqual([settings({ token_endpoint }), ['https://login.example.org']])

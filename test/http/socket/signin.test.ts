@@ -13,7 +13,7 @@ import { WITHOUT_TOO_NEW } from '../support/too-new.ts'
 const { testPage, testInChromium } = pageTests()
 type Begin = Parameters<Parameters<typeof testPage>[1]>[0]
 
-const CLIENT: SignInClient = { clientId: 'page', parameters: [] }
+const CLIENT = { clientId: 'page', parameters: [['resource', AUDIENCE] as const] }
 
 /** Waits until the page of a service knows the endpoints of its provider. */
 const providerKnown = (service: Service) =>
@@ -23,7 +23,7 @@ const providerKnown = (service: Service) =>
   })
 
 /** A page whose people sign in with a provider. */
-async function openPage(begin: Begin, issuer: string, client = CLIENT) {
+async function openPage(begin: Begin, issuer: string, client: SignInClient = CLIENT) {
   const begun = await begin({ jwt: { issuer, audience: AUDIENCE, client }, screen: {}, isClosed: true })
   await providerKnown(begun.service)
   return { ...begun, pageUrl: urlOf(begun.service), button: begun.ui.button(`Sign in with ${new URL(issuer).host}`) }
@@ -187,8 +187,7 @@ testLong('an answer of a provider is refused if it is not to this sign-in, or of
   expect(exchanges).toBe(refused.filter(([, , answer]) => answer).length)
 
   const users: (string | null)[] = []
-  const DAY_MINUTES = 24 * 60
-  for (const minutes of [10, -10, 400 * DAY_MINUTES, 0]) {
+  for (const minutes of [10, -10, 400 * 24 * 60, 0]) {
     answerToken = () => grant({ scope: 'plants:read' })
     await page.clock.setFixedTime(Date.now() + minutes * 60_000)
     await button.click()
@@ -213,7 +212,7 @@ testLong(
   'a page behind a prefix signs in, by a query too, of which no log has a code, and not without TLS',
   async (begin) => {
     await using provider = await startSignInProvider()
-    const parameters = [['response_mode', 'query'] as const]
+    const parameters = [...CLIENT.parameters, ['response_mode', 'query'] as const]
     const { page, ui, service, pageUrl, button } = await openPage(begin, provider.issuer, { ...CLIENT, parameters })
     using proxy = startProxy(service)
     provider.state.pageUrl = `${urlOf(proxy)}garden/`

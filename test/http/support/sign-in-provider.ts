@@ -19,18 +19,8 @@ export async function startSignInProvider() {
     claims: { openid: ['sub'], profile: ['name'] },
     conformIdTokenClaims: false,
     clientBasedCORS: (_: object, origin: string) => state.pageUrl.startsWith(`${origin}/`),
-    findAccount: (_: object, accountId: string) => ({
-      accountId,
-      claims: () => ({ sub: accountId, name: `${accountId} Lovelace` }),
-    }),
-    features: {
-      resourceIndicators: {
-        enabled: true,
-        defaultResource: () => AUDIENCE,
-        useGrantedResource: () => true,
-        getResourceServerInfo: () => resource,
-      },
-    },
+    findAccount: (_: object, sub: string) => ({ accountId: sub, claims: () => ({ sub, name: `${sub} Lovelace` }) }),
+    features: { resourceIndicators: { enabled: true, getResourceServerInfo: () => resource } },
   })
   // The page is at a port that is known later.
   const isPage = (uri: string) => uri === state.pageUrl
