@@ -59,8 +59,8 @@ export const dropDatabases = (url: string, prefix: string): Promise<void> =>
     for (const [name] of names) await sql.unsafe(`drop database ${name} with (force)`).simple()
   })
 
-/** The URLs of databases that tests of this process no longer use. citus.test.ts gives the first ones. */
-const free: string[] = process.env.TEST_FREE_DATABASES?.split(' ') ?? []
+/** The URLs of databases that tests of this process no longer use. */
+const free: string[] = []
 
 /** Lends an empty database with the schema on the shared server. To empty it for the next test is faster than to make one. */
 export async function borrowDatabase() {
