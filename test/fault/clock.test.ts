@@ -4,22 +4,17 @@ import { answerOf, codeOf } from '../cli/support/service-client.ts'
 import { FAKETIME, makeClock } from '../support/clock.ts'
 import { runPlantstore } from '../support/executable.ts'
 import { scrapeUntil } from '../support/metrics.ts'
-import { formatRequest } from '../support/paced-requests.ts'
-import { openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { until } from '../support/until.ts'
 import { sendHalf } from './clients.ts'
 import { holdTransaction } from './foreign-transaction.ts'
-import { rounds, testLong } from './rounds.ts'
+import { rounds } from './rounds.ts'
 import { logLines } from './server-log.ts'
 import { makeTestDatabase } from './test-database.ts'
 
 const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
-/** The limit for the arrival of a body, by --idle-timeout. The runtime looks every four seconds. */
-const ARRIVAL_LIMIT_MS = 30_000
-const ARRIVAL_SLACK_MS = 4000 + SLACK_MS
 /** Successes after each jump that show that writes go on. */
 const ENOUGH = 100
 
@@ -36,11 +31,6 @@ async function serveByClock(flags: readonly string[] = []) {
     ...server,
     startLoad: () => db.startLoad(server),
     jumpTo: (days: number) => clock.jumpTo(days * DAY_MS),
-    /** The last recorded use of the token. */
-    async lastUseMs(): Promise<number> {
-      const { stdout } = await runPlantstore(['token', 'list', '--json', '--database', db.database])
-      return Date.parse(JSON.parse(stdout)[0].lastUsed)
-    },
     /** By how many days the times in the log differ from the machine's clock. */
     daysAhead: () =>
       [...new Set(logLines(server).map(({ time }) => Math.round((Date.parse(time) - Date.now()) / DAY_MS) + 0))].sort(),
@@ -142,26 +132,4 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
     expect(server.daysAhead()).toEqual([days, 0].sort())
     server.check()
   })
-
-  testLong(
-    'does not change the limit for the arrival of a request, nor how often the use of tokens is recorded',
-    async () => {
-      await using server = await serveByClock(['--idle-timeout', `${ARRIVAL_LIMIT_MS / 1000}s`])
-      using connection = await openConnection(server.port)
-      connection.send(formatRequest('POST', '/plants', server.token, { id: 1, name: 'Fern' }).slice(0, -10))
-      const startMs = performance.now()
-
-      for (const days of [1, -1]) {
-        server.jumpTo(days)
-        expect(await codeOf(server, server.token)).toBe(200)
-        await until('the use of the token is recorded', async (see) => {
-          const aheadMs = see(await server.lastUseMs()) - Date.now()
-          return Math.abs(aheadMs - days * DAY_MS) < MINUTE_MS
-        })
-      }
-      await connection.ended
-
-      expect(performance.now() - startMs).toBeWithin(ARRIVAL_LIMIT_MS / 2, ARRIVAL_LIMIT_MS + ARRIVAL_SLACK_MS)
-    },
-  )
 })
