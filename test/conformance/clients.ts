@@ -83,7 +83,7 @@ async function copyJar(artifact: string): Promise<void> {
 }
 
 /** This client also validates every request and answer. */
-export const heyApi: GeneratedClient = {
+const heyApi: GeneratedClient = {
   name: 'hey-api with zod',
   needs: [],
   ...BIGINT_IDS,

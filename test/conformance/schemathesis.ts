@@ -23,7 +23,7 @@ interface Report {
 }
 
 /** Runs Schemathesis against a server. The document is a file or a URL. */
-export async function runSchemathesis(document: string, server: { url: string; token: string }, more: string[] = []) {
+export async function runSchemathesis(document: string, server: { url: string; token: string }) {
   const reportFile = join(SCRATCH, 'schemathesis.json')
   const seed = process.env.SCHEMATHESIS_SEED
   rmSync(reportFile, { force: true })
@@ -32,7 +32,6 @@ export async function runSchemathesis(document: string, server: { url: string; t
     ...['--header', `Authorization: Bearer ${server.token}`, ...EVERYTHING],
     ...['--report', 'json', '--report-json-path', reportFile],
     ...(seed === undefined ? [] : ['--seed', seed]),
-    ...more,
   ])
   if (exitCode !== EXIT_PASSED && exitCode !== EXIT_FAILED) throw new Error(`Schemathesis: ${stdout}${stderr}`)
   const report: Report = JSON.parse(readFileSync(reportFile, 'utf8'))
