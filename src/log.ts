@@ -62,8 +62,7 @@ function cutLine(line: string, length: number): string {
 /** Logs to stdout. `close` waits for a reader of the last lines, up to a time. */
 export function logToStdout(): { readonly destination: DestinationStream; close(timeoutMs: number): Promise<void> } {
   const destination = pino.destination({ dest: 1, sync: false, minLength: 0, maxLength: LOG_BUFFER_MAX_BYTES })
-  // Pino calls this after a fatal line and at the exit. It would wait for a reader of all lines, and fsync stdout: then a process
-  // that must end would not end.
+  // Pino calls this after a fatal line and at the exit. It would wait for a reader of all lines, also if nobody reads them.
   destination.flushSync = () => {}
   // Without a reader of stdout, an error of the log has no reader either.
   destination.on('error', () => {})

@@ -16,10 +16,7 @@ export interface Io extends Clocks {
   readonly printsToTerminal: boolean
   stdin(): AsyncIterable<Uint8Array>
   readonly readsTerminal: boolean
-  /**
-   * The first signal that asks to end calls the latest listener. A second one, or one before there is a listener, ends the
-   * process at once, with `exitCodeOf`.
-   */
+  /** The first signal calls the latest listener. A second one, or one before any listener, ends the process with `exitCodeOf`. */
   onSignal(listener: (signal: Signal) => void): void
   /** Rejects with an error that nobody has caught. */
   readonly uncaught: Promise<never>

@@ -8,10 +8,7 @@ export const LINE_EVERY_MS = 2000
 /** How long a task has to see that a signal stops it. It sees nothing while it waits for a pipe, a lock or a database. */
 const STOP_TIMEOUT_MS = 1000
 
-/**
- * Returns a function that prints a line now and then: the share of `total` that is done, if that is known, and a text like
- * "3 of 9 plants copied".
- */
+/** Returns a function that now and then prints which share is done, if that is known, and a text like "3 of 9 plants copied". */
 export function progressLines({ report, monotonicMs }: Pick<Io, 'report' | 'monotonicMs'>) {
   let lineAtMs = monotonicMs() + LINE_EVERY_MS
   return (done: number, total: number | undefined, text: string): void => {

@@ -139,10 +139,7 @@ export interface Tokens {
   createTokens(tokens: readonly NewToken[], options?: { readonly ifNone?: boolean }): Promise<CreatedTokens>
   /** Tokens, or those of a user, by ascending id. Rejects with `user_not_found`. */
   listTokens(range?: RowRange<TokenId> & { readonly userName?: string | undefined }): Promise<readonly Token[]>
-  /**
-   * Revokes the selected tokens. Returns how many were not revoked before. Rejects with `token_not_found` or `user_not_found` if
-   * the selected token or user does not exist.
-   */
+  /** Revokes the selected tokens. Returns how many were not revoked. Rejects with `token_not_found` or `user_not_found`. */
   revokeTokens(selection: TokenSelection, nowMs: number): Promise<number>
   /**
    * Stores a token that replaces another one, and ends that one in the same transaction: it expires after the overlap, unless it
@@ -154,10 +151,7 @@ export interface Tokens {
     successor: NewToken,
     overlapMs: number,
   ): Promise<{ readonly id: TokenId; readonly oldEndsAtMs: number }>
-  /**
-   * Stores the last use of tokens. Ignores tokens that do not exist. A later use that is stored already stays, unless it is after
-   * `nowMs`.
-   */
+  /** Stores the last use of tokens that exist. A later use that is stored already stays, unless it is after `nowMs`. */
   touchTokens(lastUsedAtMs: ReadonlyMap<TokenId, number>, nowMs: number): Promise<void>
 }
 

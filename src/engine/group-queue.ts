@@ -2,10 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AppError, type ErrorKind, kindOf } from '../error.ts'
 import type { EngineObserver } from './observer.ts'
 
-/**
- * Writes that may wait, and the text they may hold, in UTF-16 code units. A queue refuses further writes. If no text waits, it
- * takes a text of any length.
- */
+/** Writes that may wait, and the UTF-16 code units of their texts. More are refused, but a text of any length may wait alone. */
 export const QUEUE_MAX_WRITES = 16_384
 export const QUEUE_MAX_TEXT_LENGTH = 16 * 1024 * 1024
 /** What makes a group full. A group that takes more would make its first write wait for too many others. */
@@ -38,10 +35,7 @@ export interface Write<Lane, Content> {
   readonly run?: string | undefined
 }
 
-/**
- * `done`: every write of the group was done and returned nothing, which is the usual case. `locked`: another process has locked
- * the database, and nothing was written.
- */
+/** `done`: every write was done and returned nothing. `locked`: another process has locked the database, so nothing was. */
 export type GroupOutcome = 'done' | 'locked' | WriteResults
 
 /** The results of the writes of a group by their index in it. A write without one was done and returned nothing. */

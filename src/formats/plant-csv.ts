@@ -65,10 +65,7 @@ function readRows(delimiter: string, columns: readonly (PlantField | undefined)[
   }
 }
 
-/**
- * Whether blanks stand before the quote of a field, as in `1, "Ro,se"`. Papa Parse takes that quote for a part of the text, and
- * would cut the field at a delimiter in it.
- */
+/** Whether blanks stand before the quote of a field, as in `1, "Ro,se"`. Papa Parse would cut it at the delimiter in it. */
 function hasBlanksBeforeQuote(text: string, fields: readonly string[], delimiter: string): boolean {
   if (!text.includes('"')) return false
   let at = 0

@@ -83,10 +83,7 @@ interface Rules {
   readonly tooLong: string
 }
 
-/**
- * The plants in lines of JSON or CSV without the blank lines, as `import` and the page read them. It stops at a line that is too
- * long, and at a header that is refused.
- */
+/** The plants in lines of JSON or CSV, without blank lines. A line that is too long is the last, and so is a wrong header. */
 export async function* plantLines<Line extends FileLine>(
   lines: AsyncIterable<Line>,
   { openCsv, maxBytes, tooLong }: Rules,

@@ -13,10 +13,7 @@ export function conditionOf<Stored>({ headers }: Request, tagOf: (stored: Stored
   }
 }
 
-/**
- * Whether a list names an entity tag. `*` names any, and a malformed list none. `If-Match` compares strongly: there a tag with
- * `W/` does not count.
- */
+/** Whether a list names an entity tag. `*` names any, a malformed list none. Unless `isWeak`, a tag with `W/` does not count. */
 export const matchesTag = (header: string, etag: string, isWeak: boolean): boolean =>
   header === '*' ||
   (ENTITY_TAGS.test(header) &&

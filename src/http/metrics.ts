@@ -64,10 +64,7 @@ export function createMetricsApp(
   }
 }
 
-/**
- * Returns a function that reads the metrics of this thread. The library's own way to count takes 600 ns for each request, and
- * ours 40 ns.
- */
+/** Returns a function that reads the metrics of this thread. Ours count a request in 40 ns, the library's in 600 ns. */
 export function threadMetrics(sources: MetricSources) {
   const ofLibrary = libraryMetrics(THREAD_METRICS, { thread: sources.thread })
   // The lag is first known after it was first read.

@@ -55,10 +55,7 @@ export interface TokenCache {
   readTokenAgain(request: Request, caller: Caller): Promise<Caller>
 }
 
-/**
- * The cache of capped lists by user and URL. A list is used only while it is what a new read would give, whichever process
- * writes.
- */
+/** The cache of capped lists by user and URL. It gives a list only while a new read would give the same. */
 export interface ListCache {
   /** The list that the user was answered at this URL, if it is still right. */
   get(user: UserId, url: string): CappedList | undefined

@@ -19,10 +19,7 @@ export interface NamedDatabase {
   /** How messages name the database: an absolute path, or a URL without its password. */
   readonly location: string
   readonly repairAdvice: string
-  /**
-   * Opens the store. Rejects with `store_unusable`. Calls `onFailure` once if the store fails later and must not be written to
-   * any more.
-   */
+  /** Rejects with `store_unusable`. Calls `onFailure` once if the store fails later and must not be written to any more. */
   open(onFailure: (error: AppError) => void, options?: OpenOptions): Promise<OpenedStore>
   /** As `checkIntegrity` of the store, whose schema it never raises. That of a file may be older. */
   check(options: OpenOptions): Promise<readonly string[]>
@@ -33,10 +30,7 @@ export interface NamedDatabase {
 
 export type { CloneOptions, StoreShare }
 
-/**
- * A store. `opened` resolves once the thread that writes has opened its files. If other threads of this process can use it, each
- * of them needs a share of its own.
- */
+/** A store. `opened` resolves once the thread that writes has its files open. Each further thread needs a share of its own. */
 export interface OpenedStore extends Store {
   readonly opened?: Promise<unknown>
   readonly share?: (() => StoreShare) | undefined
@@ -159,8 +153,5 @@ export interface PlantImport {
 
 export type ExistingLine = Omit<OwnedPlant, 'plant'> & { readonly line: bigint }
 
-/**
- * A clone that is whole and on disk. `bytes` is the size of the backup, also after a restore: the restored database lacks the
- * record that makes a file a backup.
- */
+/** A clone that is whole and on disk. `bytes` is the size of the backup, also after a restore. */
 export type Cloned = ClonedRows<Counts> & { readonly path: string; readonly bytes: number }

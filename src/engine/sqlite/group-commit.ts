@@ -168,9 +168,7 @@ function openWatched(program: Program, { path, identity, durability, settings }:
   return { ...opened, areMoved }
 }
 
-/**
- * Returns a function that commits groups, or nothing of them. It throws an `AppError` if SQLite fails.
- */
+/** Returns a function that commits groups, or nothing of them. It throws an `AppError` if SQLite fails. */
 function groupTransaction(
   program: Program,
   { writer, forget, writes, areMoved }: ReturnType<typeof openWatched>,

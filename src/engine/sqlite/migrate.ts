@@ -29,10 +29,7 @@ export function migrate(writer: Database, path: string, format: Format, onRaised
 export const pragmaNumber = (db: Database, pragma: string, schema = 'main'): number =>
   Number(rowsOf(db, `pragma ${schema}.${pragma}`)[0]?.[0])
 
-/**
- * Refuses a linked SQLite that can corrupt a WAL database which two processes share
- * (https://sqlite.org/wal.html#walresetbug).
- */
+/** Refuses a SQLite that can corrupt a WAL database which two processes share (https://sqlite.org/wal.html#walresetbug). */
 export function requireSafeSqlite(version: string): void {
   if (Bun.semver.order(version, SQLITE_VERSION_MIN) < 0) {
     throw storeUnusable(`SQLite ${version} can corrupt a shared database: use ${SQLITE_VERSION_MIN} or later.`)

@@ -10,10 +10,7 @@ export type Call = readonly [name: string, ...args: readonly unknown[]]
  */
 export type Writes = Readonly<Record<string, (...args: never[]) => unknown>>
 
-/**
- * What a write changes for readers: rows of an owner, from the lowest id on that it changes, or any without one; what all owners
- * share; or everything.
- */
+/** What a write changes for readers: an owner's rows, all or from an id on; what all owners share; or everything. */
 export type Change = { readonly owner: number; readonly lowestId: bigint | undefined } | 'shared' | 'everything'
 
 /** What a product does on the connection that writes. The engine knows nothing else of it. */

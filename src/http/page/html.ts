@@ -68,10 +68,7 @@ function linkTo(path: string): string {
   return `<link rel="${path.endsWith('.css') ? 'stylesheet' : 'icon'}" href="${path}">`
 }
 
-/**
- * Makes a file of a page. Browsers keep it for good, because its name has a hash of its content. It is compressed once, when a
- * client first asks for it.
- */
+/** Makes a file of a page. Its name has a hash, so browsers keep it for good. It is compressed at the first request for it. */
 async function makeAsset([name, file]: readonly [string, string | Blob]) {
   const content = typeof file === 'string' ? new Blob([file]) : file
   const hash = Bun.hash(await content.arrayBuffer()).toString(36)

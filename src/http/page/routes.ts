@@ -9,10 +9,7 @@ import { contextOf } from '../request-context.ts'
 
 type PageOptions = Pick<AppOptions, 'page' | 'docs' | 'publicUrl' | 'provider'>
 
-/**
- * The pages for people with their assets, and the OpenAPI document of `api`. Each is made at the first request for it: a start
- * does not wait for that.
- */
+/** The pages for people with their assets, and the OpenAPI document of `api`. Each is made at the first request for it. */
 export function pages(api: AnyElysia, { docs: servesDocs, ...options }: PageOptions) {
   const { page: servesPage, publicUrl, provider } = options
   const page = once(

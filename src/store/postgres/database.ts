@@ -37,10 +37,7 @@ export const postgresDatabase = (connection: ConnectionOptions): NamedDatabase =
   },
 })
 
-/**
- * Warns the operator of a connection to another machine that others could read. Only verify-full also proves that it leads to
- * the right server.
- */
+/** Warns of a connection to another machine that others could read. Only verify-full proves that it leads to the right server. */
 function warnOfPlainText(address: PostgresAddress, { onEvent }: Pick<OpenOptions, 'onEvent'>): void {
   const { sslMode } = address
   if (isLocal(address) || (sslMode !== 'disable' && sslMode !== 'prefer')) return

@@ -42,10 +42,7 @@ export type Query = <Row>(text: string, parameters?: readonly Parameter[]) => Pr
 export interface Client {
   /** A `Query` with a timeout, which is that of the client if left out. */
   query<Row>(text: string, parameters?: readonly Parameter[], timeoutMs?: number): Promise<readonly Row[]>
-  /**
-   * Does all of the work or nothing, within this time. The work runs one statement after the other, and each sees what was
-   * committed while the one before it waited.
-   */
+  /** Does all of the work within this time, or nothing. Each statement sees what was committed while the one before it waited. */
   transaction<T>(work: (query: Query) => Promise<T>, timeoutMs?: number): Promise<T>
   /** Closes the connections. Statements that have no answer yet reject, but for those of sessions that others have replaced. */
   close(): Promise<void>

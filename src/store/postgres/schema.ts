@@ -41,10 +41,7 @@ export const BOOTSTRAP = [
   'insert into plantstore.schema_version (id, version) values (1, 0) on conflict do nothing',
 ]
 
-/**
- * Refuses a server that may lose acknowledged writes, and a database that cannot hold every text, or stores another one. A server
- * may lack some of these settings.
- */
+/** Refuses a server that may lose acknowledged writes, and a database that cannot hold every text. Servers may lack a setting. */
 export async function inspect(client: Client, address: PostgresAddress, durability: Durability): Promise<void> {
   const rows = await client.query<{ readonly name: string; readonly setting: string }>(
     `select name, setting from pg_catalog.pg_settings

@@ -10,10 +10,7 @@ import { ATTEMPT_MIN_MS, isConflict, isConnectionLost, repeat, toAppError } from
  */
 const CHANGES_LENGTH = 1850
 
-/**
- * The database ends a transaction whose process stands still for so long. It is less than the usual `answerMs`: the others, who
- * wait for its locks, still have time then.
- */
+/** The database ends a transaction that stands still for so long, which is less than `answerMs`: others wait for its locks. */
 const STANDSTILL_MAX = '3s'
 
 /**

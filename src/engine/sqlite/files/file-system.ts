@@ -25,10 +25,7 @@ export function realPath(path: string, links = LINKS_MAX): string {
   return target === undefined ? join(folder, basename(path)) : realPath(resolve(folder, target), links - 1)
 }
 
-/**
- * The file that is at a path now: its device and inode. A link to a file is not the same as the file, because SQLite looks for
- * the WAL beside the target of the link.
- */
+/** The file at a path: its device and inode. A link is not its target, because SQLite looks for the WAL beside the target. */
 export function fileIdentity(path: string): string {
   try {
     const file = fs.lstatSync(path, { bigint: true, throwIfNoEntry: false })

@@ -32,10 +32,7 @@ export function lockAlone(path: string, advice = 'end it'): Database {
   }
 }
 
-/**
- * Locks an empty file until the connection is closed, so that nobody else replaces it. Waits for a process that does. Returns
- * `undefined` if the file has content.
- */
+/** Locks an empty file, so that nobody else replaces it, after a wait for others. Returns `undefined` if the file has content. */
 export function lockEmpty(path: string): Database | undefined {
   // An exclusive lock would keep its shared part when it fails, so that two processes would wait for each other.
   const lock = (db: Database) => {

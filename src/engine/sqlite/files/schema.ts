@@ -4,10 +4,7 @@ import { type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
 import { openDatabase } from '../driver.ts'
 import type { Format } from '../format.ts'
 
-/**
- * The table in a backup that names its database. A database in use has no such table, because `restore` leaves it out, and so
- * does a backup of a backup.
- */
+/** The table in a backup that names its database. `restore` leaves it out, and so does a backup of a backup. */
 export const BACKUP_OF = 'backup_of'
 
 /** A row of `sqlite_schema` (https://sqlite.org/schematab.html). A value that is no text begins with a NUL. */

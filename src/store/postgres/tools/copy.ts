@@ -95,8 +95,7 @@ export const fillPostgres = <T>(
       await requireCommitted(client, stamps, database, error)
       return filled.result
     })
-    // Lists may be slow until a table has statistics. If this fails, the copy is whole all the same, and the database makes the
-    // statistics later by itself.
+    // Lists may be slow until a table has statistics. If this fails, the database makes them later by itself.
     for (const table of TABLES) {
       await client.query(`analyze plantstore.${table}`, [], COMMIT_TIMEOUT_MS).catch(() => undefined)
     }
