@@ -27,10 +27,7 @@ export const DATABASE_SETTINGS = settings('Database:', {
   ),
 })
 
-/**
- * The options that say where things are and how the server runs: all that `serve` takes. They have variables, whose names follow
- * from the flags: `--max-body` is `PLANTSTORE_MAX_BODY`.
- */
+/** All options of `serve`. Their variables are named after the flags: `--max-body` is `PLANTSTORE_MAX_BODY`. */
 export const SETTINGS = {
   ...DATABASE_SETTINGS,
   ...settings('Listening:', {

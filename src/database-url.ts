@@ -19,10 +19,7 @@ export interface PostgresAddress {
   readonly sslMode: (typeof SSL_MODES)[number]
   /** A file with the certificates of the trusted authorities, instead of those that the runtime trusts. */
   readonly caPath: string | undefined
-  /**
-   * Whether a login over TLS must prove that no other server is between
-   * (https://www.postgresql.org/docs/current/sasl-authentication.html).
-   */
+  /** Whether the login is bound to the TLS connection (https://www.postgresql.org/docs/current/sasl-authentication.html). */
   readonly channelBinding: (typeof CHANNEL_BINDINGS)[number]
 }
 

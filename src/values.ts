@@ -188,10 +188,7 @@ export const optionWithDefault = <Flags extends string, T>(flags: Flags, parser:
 /** Texts that no message shows: they may have a password or a token, or are too long. */
 const NOT_SHOWN = /@|%40|plst_|^eyJ|pass|pwd|secret|.{61}/is
 
-/**
- * A text of the command line or a variable. Throws `RefusedText` if it was not UTF-8: the runtime reads all other bytes as
- * U+FFFD, so the names of two files would be one.
- */
+/** A text of the command line or a variable. Throws `RefusedText` if it was not UTF-8, which the runtime reads as U+FFFD. */
 export function decoded(text: string): string {
   if (!text.includes('\ufffd')) return text
   throw new RefusedText('is not UTF-8, or has the character U+FFFD: convert it, or rename the file')

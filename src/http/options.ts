@@ -31,10 +31,7 @@ export interface AppOptions extends Pick<Settings, RequestSetting>, Clocks {
   readonly deadlines?: typeof HTTP_DEADLINES | undefined
 }
 
-/**
- * How long the server waits for what others send: for the next part of a body that no operation reads, for a body that the
- * runtime hides, and for the keys of an identity provider.
- */
+/** How long the server waits for the next part of a body, for one that the runtime hides, and for the keys of a provider. */
 export const HTTP_DEADLINES = { stallMs: 2000, hiddenBodyMs: 500, keysMs: 5000 }
 
 /** What the routes share: the options, and what is made of them. */

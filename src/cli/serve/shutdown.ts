@@ -7,10 +7,7 @@ const EXIT_AFTER_FAILURE_MS = 1000
 
 export type Shutdown = ReturnType<typeof watchShutdown>
 
-/**
- * What ends the service: the first signal, or the failure of a thread or of a store that must not be written to any more. After
- * a failure it sees that the process ends soon.
- */
+/** What ends the service: the first signal, or a failure of a thread or of the store, after which the process ends soon. */
 export function watchShutdown(log: Logger, io: Io) {
   const { promise: failed, resolve } = Promise.withResolvers<void>()
   /** Returns whether this is the first failure, which is the one to log. */

@@ -9,10 +9,7 @@ export type Tls = ReturnType<typeof readTls>
 
 /** RFC 8996 forbids TLS 1.0 and 1.1. */
 const SECURE_OPTIONS = constants.SSL_OP_NO_TLSv1 | constants.SSL_OP_NO_TLSv1_1
-/**
- * The suites of TLS 1.2: forward secrecy and authenticated encryption only. RFC 9325 §4.1 and §4.2 advise against RSA key
- * transport and CBC. All suites of TLS 1.3 are allowed.
- */
+/** The suites of TLS 1.2 with forward secrecy and authenticated encryption (RFC 9325 §4.1, §4.2). TLS 1.3 has no others. */
 const CIPHERS = 'ECDHE+AESGCM:ECDHE+CHACHA20'
 
 /** Why the runtime refuses a certificate with its key. It names one reason for each of these codes. */

@@ -21,10 +21,7 @@ export type Connections = ReturnType<typeof connect>
 
 type Options = OpenOptions & { readonly deadlines: StoreDeadlines }
 
-/**
- * Prepares all connections of a store. None is made before the first statement. Every read and every write passes through them,
- * and rejects with an `AppError` if it fails.
- */
+/** Prepares all connections of a store. None is made before the first statement. What fails rejects with an `AppError`. */
 export function connect(connection: ConnectionOptions, options: OpenOptions) {
   const { deadlines = STORE_DEADLINES } = options
   const connections = options.isServer ? CONNECTIONS_OF_SERVER : CONNECTIONS_OF_COMMAND

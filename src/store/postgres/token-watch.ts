@@ -14,10 +14,7 @@ export interface TokenChanges {
   readonly changes: string
 }
 
-/**
- * Watches the changes that any process makes to tokens and users (see `openTokenChanges`). Requests start reads of the stamp
- * and of the latest changes, but do not wait for them.
- */
+/** Watches what any process changes of tokens and users (see `openTokenChanges`). Requests start its reads, and wait for none. */
 export function watchTokens(readChanges: () => Promise<TokenChanges>, monotonicMs = () => performance.now()) {
   let version: Version = 0
   const changedAt = new Float64Array(USER_SLOTS)

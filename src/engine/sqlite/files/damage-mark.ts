@@ -53,10 +53,7 @@ export function findAndMark(db: Database, path: string, format: Format): readonl
   return problems
 }
 
-/**
- * Refuses a marked database that is damaged, or too large for a check. Else removes the mark. Tells when it begins the check,
- * which blocks this thread, and when it has found nothing.
- */
+/** Refuses a marked database that is damaged, or too large for the check, which blocks this thread. Else removes the mark. */
 export function refuseMarked(path: string, onEvent: (event: EngineEvent) => void): void {
   if (!isMarked(path)) return
   if (sizeOf(path) > CHECKED_MAX_BYTES)

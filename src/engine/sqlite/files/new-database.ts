@@ -58,10 +58,7 @@ export function createDatabase(target: string) {
   }
 }
 
-/**
- * Makes a finished file a database for servers, which then need not have it alone at their start. This must be the last
- * statement, because the next one would make a WAL.
- */
+/** Makes a finished file a database for servers. This must be the last statement, because the next one would make a WAL. */
 export const ENTER_WAL_MODE = 'pragma main.journal_mode = wal'
 
 /** An unfinished file is deleted, so it needs no journal on disk. Commits are synced. A database can be attached by a URI. */
