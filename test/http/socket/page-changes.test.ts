@@ -133,8 +133,11 @@ describe('changes on the page', () => {
     await ui.told(`Deleted ${HOSTILE_TEXTS - 4} plants.`)
     const sent = requests.slice(before).filter((each) => /plants\//.test(each))
     const reads = requests.slice(before).filter((each) => /limit=50/.test(each))
+    const suggested = await ui.newPlant()
     await ui.undoes(`${HOSTILE_TEXTS} plants`)
 
+    // Undo puts back the plants before it.
+    expect(suggested).toBe(`${HOSTILE_TEXTS + 1}`)
     expect([reads.length, left, most, sent.length, new Set(sent).size]).toEqual([
       2,
       HOSTILE_TEXTS - 4,
