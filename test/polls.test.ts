@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { Glob } from 'bun'
 import { AppError } from '../src/error.ts'
-import { rejectionOf } from './store/rejection.ts'
+import { rejectionOf } from './store/fixtures.ts'
 import { pollsIn } from './support/polls.ts'
 import { until } from './support/until.ts'
 

@@ -1,5 +1,4 @@
-import { formatRequest } from '../support/paced-requests.ts'
-import { openConnection, parseWhole } from '../support/raw-connection.ts'
+import { formatRequest, openConnection, parseWhole } from '../support/raw-connection.ts'
 import { type History, requestIdOf, type Write } from './history.ts'
 import { requestOf } from './load.ts'
 

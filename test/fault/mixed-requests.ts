@@ -1,5 +1,6 @@
-import { formatRequest, type PacedRequest } from '../support/paced-requests.ts'
+import type { PacedRequest } from '../support/paced-requests.ts'
 import type { Random } from '../support/random.ts'
+import { formatRequest } from '../support/raw-connection.ts'
 import { contentOf, plantOf, takeRandom } from './history.ts'
 
 /** How many plants there are at a time. Then as many are deleted as are made, and as many are replaced. */

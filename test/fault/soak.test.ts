@@ -3,7 +3,7 @@ import { median } from '../bench/statistics.ts'
 import { queryAll } from '../store/sqlite/files.ts'
 import { runPlantstore } from '../support/executable.ts'
 import { IS_LONG } from '../support/long.ts'
-import { formatRequest, openConnections, sendRequests } from '../support/paced-requests.ts'
+import { sendRequests } from '../support/paced-requests.ts'
 import {
   countDescriptors,
   moveToLoadCore,
@@ -13,7 +13,7 @@ import {
   sizeMib,
 } from '../support/process.ts'
 import { randomNumbers } from '../support/random.ts'
-import { type Connection, openConnection } from '../support/raw-connection.ts'
+import { type Connection, formatRequest, openConnection, openConnections } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
 import { type MixTokens, mixRequests } from './mixed-requests.ts'
 import { makeTestDatabase } from './test-database.ts'

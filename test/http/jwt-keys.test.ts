@@ -13,7 +13,7 @@ import {
 } from '../../src/http/jwt/keys.ts'
 import { VERIFIED_FOR_MS } from '../../src/http/jwt/provider.ts'
 import { HTTP_DEADLINES } from '../../src/http/options.ts'
-import { rejectionOf } from '../store/rejection.ts'
+import { rejectionOf } from '../store/fixtures.ts'
 import { makeFolder } from '../support/folder.ts'
 import { AUDIENCE, type IssuerKey, makeKey, startIssuer } from '../support/issuer.ts'
 import { countOpen } from '../support/process.ts'

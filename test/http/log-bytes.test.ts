@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { RequestStatistics } from '../../src/http/statistics.ts'
-import { formatRequest } from '../support/paced-requests.ts'
-import { openConnection } from '../support/raw-connection.ts'
+import { formatRequest, openConnection } from '../support/raw-connection.ts'
 import { until } from '../support/until.ts'
 import { startWithCases } from './support/cases.ts'
 import { countPages, createMany } from './support/long-lists.ts'

@@ -10,7 +10,7 @@ import { administer, POSTGRES_SERVER, runScript, serverUrl } from '../support/po
 import { startPostgresProxy } from '../support/postgres-proxy.ts'
 import { lacks } from '../support/requirement.ts'
 import { createToken } from '../support/tokens.ts'
-import { rejectionOf } from './rejection.ts'
+import { rejectionOf } from './fixtures.ts'
 
 const OPTIONS = { onProgress: () => {}, signal: new AbortController().signal }
 

@@ -1,32 +1,6 @@
 import { percentile } from '../bench/statistics.ts'
-import { type Connection, openConnection } from './raw-connection.ts'
+import type { Connection } from './raw-connection.ts'
 import { until } from './until.ts'
-
-const OPENED_AT_ONCE = 100
-
-/** The bytes of a request that keeps its connection open. An object is sent as JSON. */
-export function formatRequest(
-  method: string,
-  path: string,
-  token: string,
-  body?: object | string,
-  headers = '',
-): string {
-  const head = `${method} ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n${headers}`
-  if (body === undefined) return `${head}\r\n`
-  const text = typeof body === 'string' ? body : JSON.stringify(body)
-  return `${head}Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`
-}
-
-/** Opens many connections, 100 at a time. */
-export async function openConnections(port: number, count: number): Promise<Connection[]> {
-  const connections: Connection[] = []
-  while (connections.length < count) {
-    const next = Math.min(OPENED_AT_ONCE, count - connections.length)
-    connections.push(...(await Promise.all(Array.from({ length: next }, () => openConnection(port)))))
-  }
-  return connections
-}
 
 type Answer = Awaited<ReturnType<Connection['request']>>
 

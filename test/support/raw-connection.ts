@@ -5,6 +5,8 @@ interface ConnectOptions {
   readonly serverName?: string
 }
 
+const OPENED_AT_ONCE = 100
+
 /** A connection to this machine on which a test sends bytes as they are. */
 export type Connection = Awaited<ReturnType<typeof openConnection>>
 
@@ -199,3 +201,27 @@ export async function answersTo(connection: Connection, bytes: string, pieceByte
 }
 
 const codeOf = ({ status, body }: RawAnswer): string => /^\{"error":(\d+),/.exec(body)?.[1] ?? String(status)
+
+/** The bytes of a request that keeps its connection open. An object is sent as JSON. */
+export function formatRequest(
+  method: string,
+  path: string,
+  token: string,
+  body?: object | string,
+  headers = '',
+): string {
+  const head = `${method} ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n${headers}`
+  if (body === undefined) return `${head}\r\n`
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  return `${head}Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`
+}
+
+/** Opens many connections, 100 at a time. */
+export async function openConnections(port: number, count: number): Promise<Connection[]> {
+  const connections: Connection[] = []
+  while (connections.length < count) {
+    const next = Math.min(OPENED_AT_ONCE, count - connections.length)
+    connections.push(...(await Promise.all(Array.from({ length: next }, () => openConnection(port)))))
+  }
+  return connections
+}

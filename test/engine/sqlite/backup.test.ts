@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { databaseOf } from '../../../src/store/open.ts'
-import { rejectionOf } from '../../store/rejection.ts'
+import { rejectionOf } from '../../store/fixtures.ts'
 import { makeDatabase, makeDatabaseFolder } from '../../store/sqlite/files.ts'
 
 describe.each(['backup', 'restore'] as const)('%s', (tool) => {

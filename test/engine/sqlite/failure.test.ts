@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import { joinStore } from '../../../src/store/open.ts'
-import { createToken, newToken, outcomesOf } from '../../store/fixtures.ts'
-import { rejectionOf } from '../../store/rejection.ts'
+import { createToken, newToken, outcomesOf, rejectionOf } from '../../store/fixtures.ts'
 import { damageTable, makeDatabase, makeDatabaseFolder, openForTest, snapshot, WAL } from '../../store/sqlite/files.ts'
 
 test('closing leaves the files unchanged after a damaged page was read: no checkpoint runs on a damaged database', async () => {

@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { OTHERS_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
-import { formatRequest } from '../../support/paced-requests.ts'
+import { formatRequest } from '../../support/raw-connection.ts'
 import { sendHalf } from '../../support/slow.ts'
 import { startService } from '../support/service.ts'
 import { SOCKET_TRANSPORTS } from '../support/transports.ts'

@@ -1,8 +1,7 @@
 import { describe, expect } from 'bun:test'
 import type { NewPlant, Plant } from '../../../src/domain/plant.ts'
 import type { PlantCondition, Store } from '../../../src/domain/store.ts'
-import { createUser, listAll, outcomeOf, outcomesOf } from '../fixtures.ts'
-import { rejectionOf } from '../rejection.ts'
+import { createUser, listAll, outcomeOf, outcomesOf, rejectionOf } from '../fixtures.ts'
 import type { TestedStore } from './test-store.ts'
 
 const isFern = (plant: Plant | undefined) => plant?.name === 'Fern'

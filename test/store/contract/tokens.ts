@@ -1,7 +1,6 @@
 import { expect } from 'bun:test'
 import { PAGE_ROWS, type Store } from '../../../src/domain/store.ts'
-import { CREATED_AT_MS, createToken, findToken, newToken, outcomesOf } from '../fixtures.ts'
-import { rejectionOf } from '../rejection.ts'
+import { CREATED_AT_MS, createToken, findToken, newToken, outcomesOf, rejectionOf } from '../fixtures.ts'
 import type { TestedStore } from './test-store.ts'
 
 /** Tests what the comments of `Store` say about tokens, as far as the model of test/http does not. */

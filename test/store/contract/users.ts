@@ -1,8 +1,7 @@
 import { describe, expect } from 'bun:test'
 import type { Store } from '../../../src/domain/store.ts'
 import { createPlants } from '../../support/many-plants.ts'
-import { CREATED_AT_MS, createToken, createUser, outcomesOf } from '../fixtures.ts'
-import { rejectionOf } from '../rejection.ts'
+import { CREATED_AT_MS, createToken, createUser, outcomesOf, rejectionOf } from '../fixtures.ts'
 import type { TestedStore } from './test-store.ts'
 
 /** More than any implementation deletes in one batch. */

@@ -14,8 +14,7 @@ import {
 import { lacks } from '../../support/requirement.ts'
 import { SLACK_MS } from '../../support/slack.ts'
 import { until } from '../../support/until.ts'
-import { createUser, listAll, listIds, newToken, outcomesOf } from '../fixtures.ts'
-import { rejectionOf } from '../rejection.ts'
+import { createUser, listAll, listIds, newToken, outcomesOf, rejectionOf } from '../fixtures.ts'
 import { openDatabase } from './open-database.ts'
 
 /** A trigger that refuses the first writes of a table with an error. */

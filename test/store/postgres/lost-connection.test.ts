@@ -5,8 +5,7 @@ import { POSTGRES_SERVER, runScript, serverUrl } from '../../support/postgres.ts
 import { startPostgresProxy } from '../../support/postgres-proxy.ts'
 import { lacks } from '../../support/requirement.ts'
 import { until } from '../../support/until.ts'
-import { listAll, outcomesOf } from '../fixtures.ts'
-import { rejectionOf } from '../rejection.ts'
+import { listAll, outcomesOf, rejectionOf } from '../fixtures.ts'
 import { openDatabase } from './open-database.ts'
 
 /** Marks the statement of a group: a value that it carries. */

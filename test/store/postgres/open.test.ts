@@ -8,8 +8,7 @@ import { startCluster } from '../../support/postgres-cluster.ts'
 import { OWN_POSTGRES } from '../../support/postgres-system.ts'
 import { lacks } from '../../support/requirement.ts'
 import { until } from '../../support/until.ts'
-import { createUser, IDS, listAll, listIds } from '../fixtures.ts'
-import { rejectionOf } from '../rejection.ts'
+import { createUser, IDS, listAll, listIds, rejectionOf } from '../fixtures.ts'
 import { failTest } from './open-database.ts'
 
 /** Copies that start at once, on an empty database and on one with half a schema. */

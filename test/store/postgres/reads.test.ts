@@ -4,8 +4,7 @@ import { STORE_DEADLINES } from '../../../src/store/database.ts'
 import { READS_MAX } from '../../../src/store/postgres/connections.ts'
 import { lockTables, POSTGRES_SERVER, runScript, untilWaiting } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
-import { listAll, listIds, outcomesOf } from '../fixtures.ts'
-import { rejectionOf } from '../rejection.ts'
+import { listAll, listIds, outcomesOf, rejectionOf } from '../fixtures.ts'
 import { openDatabase } from './open-database.ts'
 
 /** Reads of whole tables. Commands wait for them. */

@@ -3,8 +3,7 @@ import { openStore } from '../../../src/store/open.ts'
 import { POSTGRES_SERVER, serverUrl } from '../../support/postgres.ts'
 import { startPostgresProxy } from '../../support/postgres-proxy.ts'
 import { lacks } from '../../support/requirement.ts'
-import { CREATED_AT_MS, createToken, newToken } from '../fixtures.ts'
-import { rejectionOf } from '../rejection.ts'
+import { CREATED_AT_MS, createToken, newToken, rejectionOf } from '../fixtures.ts'
 import { failTest, openDatabase } from './open-database.ts'
 
 /** A value of the first statement that the process does not send any more. */

@@ -4,8 +4,7 @@ import { NOBODY, type UserId } from '../../../src/domain/token.ts'
 import { POSTGRES_SERVER } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
 import { until } from '../../support/until.ts'
-import { CREATED_AT_MS, createToken, newToken } from '../fixtures.ts'
-import { rejectionOf } from '../rejection.ts'
+import { CREATED_AT_MS, createToken, newToken, rejectionOf } from '../fixtures.ts'
 import { openDatabase } from './open-database.ts'
 
 /** More changes than the database tells about. */

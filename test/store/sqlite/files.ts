@@ -8,8 +8,7 @@ import { AppError } from '../../../src/error.ts'
 import type { OpenOptions } from '../../../src/store/database.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { makeFolder } from '../../support/folder.ts'
-import { createUser } from '../fixtures.ts'
-import { asObject } from '../rejection.ts'
+import { asObject, createUser } from '../fixtures.ts'
 
 /** The endings of the files beside a database. */
 export const WAL = '-wal'
