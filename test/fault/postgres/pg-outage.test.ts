@@ -2,15 +2,12 @@ import { expect } from 'bun:test'
 import { chmodSync } from 'node:fs'
 import { MOUNTS, mountDisk } from '../../support/disk.ts'
 import { MEMORY, makeFolder } from '../../support/folder.ts'
-import { administer } from '../../support/postgres.ts'
 import { type Cluster, makeServerFolder } from '../../support/postgres-cluster.ts'
 import { until } from '../../support/until.ts'
 import { FULL_REFUSAL } from '../history.ts'
 import { freeze } from './processes.ts'
 import { type Round, testFault } from './round.ts'
 
-/** So few that a test can take all of them. */
-const FEW_CONNECTIONS = { max_connections: '40', superuser_reserved_connections: '0' }
 /** The smallest --idle-timeout. The server cuts requests that have no answer by then. */
 const IDLE_TIMEOUT_MIN_MS = 5000
 /** Requests during a standstill, at every stage of what a store finds out. */
@@ -56,46 +53,13 @@ const standStill: Outage = async (cluster, { service, token }) => {
   }
 }
 
-/** Ends the connections of the service, and takes all connections before it can have new ones. */
-const takeAllConnections: Outage = async ({ url }, { service }) => {
-  const released = Promise.withResolvers<void>()
-  const taken: Promise<void>[] = []
-  /** Takes one more connection until `released`. Resolves to whether there was one. */
-  const takeOne = () =>
-    new Promise<boolean>((resolve) => {
-      const holding = administer(url, async (sql) => {
-        await sql`select 1`
-        resolve(true)
-        await released.promise
-      })
-      taken.push(holding.catch(() => resolve(false)))
-    })
-  const takeAll = () => until('all connections are taken', async () => !(await takeOne()), { lookMs: 0 })
-  process.kill(service.pid, 'SIGSTOP')
-  try {
-    await administer(url, async (sql) => {
-      await sql`select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'plantstore'`
-      await takeAll()
-    })
-    // The connection that has ended the others is free now.
-    await takeAll()
-  } finally {
-    process.kill(service.pid, 'SIGCONT')
-  }
-  return () => {
-    released.resolve()
-    return Promise.all(taken)
-  }
-}
-
 for (const [name, short, long, begin] of [
   ['while its server is restarted in the mode fast', 1, 30, restart('fast')],
   ['while its server is restarted in the mode immediate', 1, 30, restart('immediate')],
   ['while its server stands still', 0, 20, standStill],
-  ['while others have all connections of its server', 0, 20, takeAllConnections],
 ] as const) {
   testFault({
-    ...{ name, short, long, settings: FEW_CONNECTIONS },
+    ...{ name, short, long },
     async run({ cluster, round }) {
       const end = await begin(cluster, round)
       try {
