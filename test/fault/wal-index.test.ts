@@ -38,7 +38,9 @@ describe.skipIf(lacks(MOUNTS))('a disk with room for a write but not for the WAL
 
     const refused = await create()
 
-    expect([refused.status, await refused.json()]).toEqual([503, expect.objectContaining({ error: 50301 })])
+    const { status, headers } = refused
+    expect([status, headers.get('retry-after')]).toEqual([503, '1'])
+    expect(await refused.json()).toMatchObject({ error: 50301 })
     expectUnchanged(db.database)
     db.disk.makeRoom()
     expect((await create()).ok).toBe(true)
