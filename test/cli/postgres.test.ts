@@ -1,15 +1,62 @@
 import { describe, expect, test } from 'bun:test'
+import { chmodSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parsePostgresUrl } from '../../src/database-url.ts'
 import { TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
 import { administer, makeDatabase, POSTGRES_SERVER } from '../support/postgres.ts'
 import { startCluster } from '../support/postgres-cluster.ts'
-import { OWN_POSTGRES } from '../support/postgres-system.ts'
-import { lacks } from '../support/requirement.ts'
+import { AS_SERVER, freePort, OWN_POSTGRES, ownedByServer } from '../support/postgres-system.ts'
+import { startProgram } from '../support/program.ts'
+import { lacks, type Requirement } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
 import { done } from './support/answers.ts'
-import { PGBOUNCER, startPgBouncer } from './support/pgbouncer.ts'
 import { answerOf, createPlant, listNames } from './support/service-client.ts'
+
+const PROGRAM = Bun.which('pgbouncer') ?? Bun.which('pgbouncer', { PATH: '/usr/sbin' })
+
+const PGBOUNCER: Requirement = { missing: 'pgbouncer is missing', isMet: () => PROGRAM !== null }
+
+/** Starts PgBouncer before a database. All clients share these connections, one per transaction. */
+async function startPgBouncer(url: string, connections: number) {
+  const address = parsePostgresUrl(url)
+  if (typeof address === 'string' || PROGRAM === null) throw new Error('pgbouncer or the database is missing')
+  const { host, port, user, database } = address
+  const folder = makeFolder()
+  const ownPort = freePort()
+  const file = join(folder.path, 'pgbouncer.ini')
+  writeFileSync(
+    file,
+    `[databases]
+${database} = host=${host} port=${port} dbname=${database} user=${user}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${ownPort}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = ${connections}
+`,
+  )
+  chmodSync(folder.path, 0o755)
+  ownedByServer(file)
+  const { child, stderr } = startProgram([...AS_SERVER, PROGRAM, file])
+  await until('pgbouncer is up', (see) => {
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`pgbouncer did not start: ${stderr()}`)
+    return see(stderr()).includes('process up')
+  })
+  return {
+    /** The URL of the same database through PgBouncer. */
+    url: `postgres://${encodeURIComponent(user)}@127.0.0.1:${ownPort}/${database}?sslmode=disable`,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL')
+      await child.exited
+      folder[Symbol.dispose]()
+    },
+  }
+}
 
 /** Variables that programs for PostgreSQL listen to. */
 const FOREIGN_VARIABLES = {

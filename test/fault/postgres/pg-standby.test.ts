@@ -6,15 +6,55 @@ import { answerOf, codeOf, codeOfAnswer } from '../../cli/support/service-client
 import { runPlantstore, serve } from '../../support/executable.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { administer, runScript } from '../../support/postgres.ts'
-import { startCluster } from '../../support/postgres-cluster.ts'
+import { type Cluster, startCluster } from '../../support/postgres-cluster.ts'
 import { startPostgresProxy } from '../../support/postgres-proxy.ts'
-import { OWN_POSTGRES } from '../../support/postgres-system.ts'
+import { endWithThisProcess, freePort, OWN_POSTGRES } from '../../support/postgres-system.ts'
+import { startProgram } from '../../support/program.ts'
+import type { Requirement } from '../../support/requirement.ts'
 import { isBusy, SLACK_MS } from '../../support/slack.ts'
 import { createTokenIn } from '../../support/tokens.ts'
 import { until } from '../../support/until.ts'
 import { testRounds } from '../rounds.ts'
 import { QUIET, type Server } from '../test-database.ts'
-import { PGPOOL, startPgpool } from './pgpool.ts'
+
+const PROGRAM = Bun.which('pgpool') ?? Bun.which('pgpool', { PATH: '/usr/sbin' })
+
+const PGPOOL: Requirement = { missing: 'pgpool is missing', isMet: () => PROGRAM !== null }
+
+/** Starts Pgpool-II before a primary and its standbys. Each session reads from one of them, by their weights. */
+async function startPgpool(servers: readonly Cluster[], weights: readonly number[]) {
+  if (PROGRAM === null) throw new Error('pgpool is missing')
+  const folder = makeFolder()
+  const port = freePort()
+  const file = join(folder.path, 'pgpool.conf')
+  const backends = servers.map(({ port }, index) => [
+    `backend_hostname${index} = '127.0.0.1'`,
+    `backend_port${index} = ${port}`,
+    `backend_weight${index} = ${weights[index]}`,
+  ])
+  const paths = ['socket_dir', 'pcp_socket_dir', 'logdir', 'work_dir'].map((name) => `${name} = '${folder.path}'`)
+  const settings = [
+    "listen_addresses = '127.0.0.1'",
+    `port = ${port}`,
+    `pcp_port = ${freePort()}`,
+    `pid_file_name = '${join(folder.path, 'pid')}'`,
+    "backend_clustering_mode = 'streaming_replication'",
+    "sr_check_user = 'plantstore'",
+  ]
+  writeFileSync(file, [...settings, ...paths, ...backends.flat()].join('\n'))
+  const { child, stderr } = startProgram([PROGRAM, '-n', '-f', file, '-a', '/dev/null', '-F', '/dev/null'])
+  endWithThisProcess(['kill', '-INT', String(child.pid)], folder.path)
+  await until('Pgpool-II has started', (see) => see(stderr()).includes('successfully started'))
+  return {
+    url: `postgres://plantstore@127.0.0.1:${port}/postgres?sslmode=disable`,
+    async [Symbol.asyncDispose]() {
+      // Its processes end with it.
+      child.kill('SIGINT')
+      await child.exited
+      folder[Symbol.dispose]()
+    },
+  }
+}
 
 const SOURCE = resolve(import.meta.dir, '../../..')
 const TO_PRIMARY = '/*NO LOAD BALANCE*/'
