@@ -99,7 +99,8 @@ export async function signOut(): Promise<void> {
   // Each ends all requests, and leaves nothing in memory. If Back returns from the provider to this page, it loads anew.
   addEventListener('pageshow', () => location.reload())
   if (url) location.assign(url)
-  else location.reload()
+  // Once somebody has stayed on the page, Firefox ignores a reload.
+  else location.replace(location.pathname)
 }
 
 function submit(event: SubmitEvent & { readonly currentTarget: HTMLFormElement }): void {
