@@ -26,13 +26,13 @@ const SENTENCES: Readonly<Record<number, (detail: string) => string>> = {
   41201: () => 'The server refused this, though nobody has changed the plant. A proxy may change its header ETag.',
   51100: () => 'Something between this browser and the server answered: sign in there, then try again.',
   [-1]: (method) => `${inDoubt(method)}.`,
+  [-2]: (method) => `The server has not ${participleOf(method)} this: try again.`,
   // Of a token of the identity provider, which nobody sees.
   [-40102]: (hasWorked) =>
     hasWorked
       ? 'Your sign-in has ended. Sign in again.'
       : 'This server does not accept your sign-in: ask its operator whether you are blocked.',
   [-40301]: () => 'Your sign-in may not do that here: ask the operator for the scope plants:read or plants:write.',
-  [-2]: (method) => `The server has not ${participleOf(method)} this: try again.`,
 }
 
 /** Without its end. */

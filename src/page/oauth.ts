@@ -67,9 +67,9 @@ function explain(error: unknown, host: string): string {
     if (error.error === 'access_denied') return `You have not signed in with ${host}.`
     return `${host} refuses this sign-in. It says: “${error.error_description ?? error.error}”`
   }
-  const { message, code, cause } = error as Error & { readonly code?: string }
-  // A browser tells only so much of a request without an answer, and of an answer that this page must not read.
-  if (code === undefined || (cause instanceof Response && cause.status >= 500))
+  const { message, code, cause } = error as Error & { readonly code?: unknown }
+  // The library has texts. A browser tells no more of a request without an answer, or whose answer this page must not read.
+  if (typeof code !== 'string' || (cause instanceof Response && cause.status >= 500))
     return `${host} does not answer this page. Sign in again later, or tell the operator of this server.`
   return `This answer cannot be used, so you are not signed in: ${message}.`
 }

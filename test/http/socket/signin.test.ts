@@ -168,6 +168,7 @@ testLong('an answer of a provider is refused if it is not to this sign-in, or of
     [unusable, ({ iss: _, ...others }) => others],
     [unusable, ({ state }) => ({ ...evil, state, ...foreign })],
     [away, same, () => allow({}, 502)],
+    [away, same, () => new Promise(() => {})],
     // No other origin may read this one.
     [away, same, () => Response.json({})],
     ['is no JWT, so this server cannot read it', same, () => grant({}, { access_token: 'opaque' })],
