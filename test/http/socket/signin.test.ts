@@ -1,13 +1,16 @@
 import { expect } from 'bun:test'
+import { createServer } from 'node:http'
+import { exportJWK } from 'jose'
+import Provider from 'oidc-provider'
+import type { Page } from 'playwright-core'
 import { providerUserName } from '../../../src/domain/token.ts'
 import type { SignInClient } from '../../../src/http/jwt/sign-in.ts'
-import { AUDIENCE, sign, startIssuer } from '../../support/issuer.ts'
+import { AUDIENCE, makeKey, sign, startIssuer } from '../../support/issuer.ts'
+import { freePort } from '../../support/postgres-system.ts'
 import { until } from '../../support/until.ts'
 import { pageTests, uiOf, urlOf } from '../support/page.ts'
 import { signInOf } from '../support/pages.ts'
 import { startProxy } from '../support/proxy.ts'
-import type { Service } from '../support/service.ts'
-import { logIn, startSignInProvider } from '../support/sign-in-provider.ts'
 import { WITHOUT_TOO_NEW } from '../support/too-new.ts'
 
 const { testPage, testInChromium } = pageTests()
@@ -15,30 +18,67 @@ type Begin = Parameters<Parameters<typeof testPage>[1]>[0]
 
 const CLIENT = { clientId: 'page', parameters: [['resource', AUDIENCE] as const] }
 
-/** Waits until the page of a service knows the endpoints of its provider. */
-const providerKnown = (service: Service) =>
-  until('the provider is known', async (see) => {
-    const { text } = await service.request('GET', '/', { token: null, headers: { accept: 'text/html' } })
-    return see(signInOf(text)).server.token_endpoint
-  })
-
-/** A page whose people sign in with a provider. */
+/** A page whose people sign in with a provider, which the server has reached. */
 async function openPage(begin: Begin, issuer: string, client: SignInClient = CLIENT) {
   const begun = await begin({ jwt: { issuer, audience: AUDIENCE, client }, screen: {}, isClosed: true })
-  await providerKnown(begun.service)
+  await until('the provider is known', async (see) => {
+    const html = { token: null, headers: { accept: 'text/html' } }
+    return see(signInOf((await begun.service.request('GET', '/', html)).text)).server.token_endpoint
+  })
   return { ...begun, pageUrl: urlOf(begun.service), button: begun.ui.button(`Sign in with ${new URL(issuer).host}`) }
+}
+
+/** A certified provider that knows one page as the client `page`, without a secret. Any name and password sign in. */
+async function startSignInProvider() {
+  const port = freePort()
+  const issuer = `http://127.0.0.1:${port}`
+  const { privateKey, alg } = await makeKey('ES256')
+  const resource = { scope: 'plants:write', audience: AUDIENCE, accessTokenFormat: 'jwt', jwt: { sign: { alg } } }
+  const client = { redirect_uris: [issuer], token_endpoint_auth_method: 'none', id_token_signed_response_alg: alg }
+  const known = { pageUrl: '' }
+  const provider = new Provider(issuer, {
+    jwks: { keys: [{ ...(await exportJWK(privateKey)), kid: 'key 1', alg, use: 'sig' }] },
+    clients: [{ client_id: 'page', ...client }],
+    claims: { openid: ['sub'], profile: ['name'] },
+    conformIdTokenClaims: false,
+    clientBasedCORS: () => true,
+    findAccount: (_: object, sub: string) => ({ accountId: sub, claims: () => ({ sub, name: `${sub} Lovelace` }) }),
+    features: { resourceIndicators: { enabled: true, getResourceServerInfo: () => resource } },
+  })
+  // The page is at a port that is known later.
+  const isPage = (uri: string) => uri === known.pageUrl
+  Object.assign(provider.Client.prototype, { redirectUriAllowed: isPage, postLogoutRedirectUriAllowed: isPage })
+  const server = createServer(provider.callback())
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  return {
+    issuer,
+    known,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+/** What a person does at the provider. */
+async function logIn(page: Page): Promise<void> {
+  await page.fill('[name=login]', 'ada')
+  await page.fill('[name=password]', 'any')
+  await page.click('button[type=submit]')
+  await page.getByRole('heading', { name: 'Authorize' }).waitFor()
+  await page.click('button[type=submit]')
 }
 
 testPage('people sign in with an identity provider, return to the address they had, and sign out', async (begin) => {
   await using provider = await startSignInProvider()
   const { page, ui, requests, violations, service, pageUrl, button } = await openPage(begin, provider.issuer)
-  provider.state.pageUrl = pageUrl
+  provider.known.pageUrl = pageUrl
 
   await page.goto(`${pageUrl}#/?filter=er`)
   await button.waitFor()
   const others = requests.filter((each) => !each.includes(` ${pageUrl}`))
   await button.click()
-  await logIn(page, 'ada')
+  await logIn(page)
   await page.locator('header .user').getByText('ada Lovelace').waitFor()
   const returned = page.url()
   await ui.newPlant()
@@ -73,14 +113,14 @@ testPage('people sign in with an identity provider, return to the address they h
 testPage('an ended sign-in takes one click and no password, and a sign-out ends one under way', async (begin) => {
   await using provider = await startSignInProvider()
   const { page, ui, service, pageUrl, button } = await openPage(begin, provider.issuer)
-  provider.state.pageUrl = pageUrl
+  provider.known.pageUrl = pageUrl
   await page.addInitScript(WITHOUT_TOO_NEW)
   const block = (atMs?: number) =>
     service.store.setUserBlock(providerUserName(provider.issuer, 'ada'), atMs, atMs !== undefined)
 
   await page.goto(pageUrl)
   await button.click()
-  await logIn(page, 'ada')
+  await logIn(page)
   await ui.newPlant()
   await ui.field('Name').fill('Fern')
   await block(Date.now())
@@ -98,7 +138,7 @@ testPage('an ended sign-in takes one click and no password, and a sign-out ends 
   await page.getByRole('button', { name: 'Yes, sign me out' }).click()
   await button.click()
   const slow = await ui.hold('POST', '/token')
-  await logIn(page, 'ada')
+  await logIn(page)
   await slow.begun
   await ui.click('Sign out')
   slow.release()
@@ -216,14 +256,14 @@ testLong(
     const parameters = [...CLIENT.parameters, ['response_mode', 'query'] as const]
     const { page, ui, service, pageUrl, button } = await openPage(begin, provider.issuer, { ...CLIENT, parameters })
     using proxy = startProxy(service)
-    provider.state.pageUrl = `${urlOf(proxy)}garden/`
+    provider.known.pageUrl = `${urlOf(proxy)}garden/`
 
     await page.goto(pageUrl)
     await button.click()
     await page.getByText('redirect_uri did not match').waitFor()
-    await page.goto(`${provider.state.pageUrl}#/plants/1`)
+    await page.goto(`${provider.known.pageUrl}#/plants/1`)
     await button.click()
-    await logIn(page, 'ada')
+    await logIn(page)
     await ui.see('You have no plant with this id.')
     const returned = page.url()
     // The new tab has a copy of the storage.
@@ -237,7 +277,7 @@ testLong(
     await page.goto('http://plants.lan/')
     await ui.see(/^To sign in with 127.0.0.1:\d+, open this page at an address that begins with https.$/)
 
-    expect([returned, await button.count()]).toEqual([`${provider.state.pageUrl}#/plants/1`, 0])
+    expect([returned, await button.count()]).toEqual([`${provider.known.pageUrl}#/plants/1`, 0])
     expect(service.logs()).not.toMatch(/code|verifier|eyJ/)
   },
 )
