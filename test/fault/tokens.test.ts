@@ -12,7 +12,6 @@ import { createTokenIn } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
 import { startHistory } from './history.ts'
 import { startLoad } from './load.ts'
-import { fillQuota } from './quota.ts'
 import { rounds, testRounds } from './rounds.ts'
 import { QUIET } from './test-database.ts'
 
@@ -257,11 +256,5 @@ describe.each(KINDS)('JWTs, on $kind.name', ({ kind, short, needs }) => {
       console.log(`${all.flat().length} answers are linearizable around ${DELETIONS} deletions`)
       expect(await server.end()).toBe(0)
     },
-  )
-})
-
-describe.each(KINDS)('the quota of plants of three servers, on $kind.name', ({ kind, needs }) => {
-  testRounds('is kept by creates and deletes over 64 connections', { short: 1, long: 20, needs }, (random) =>
-    fillQuota(kind, random),
   )
 })
