@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { COMPILED, runPlantstore, serve, startExecutable } from '../support/executable.ts'
+import { COMPILED, EXECUTABLE, runPlantstore, serve, startExecutable } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { lacks } from '../support/requirement.ts'
+import { runProgram } from '../support/program.ts'
+import { lacks, program } from '../support/requirement.ts'
 
 /** Writes all files that Bun would heed in a working directory. Code that runs leaves the file `evil-was-here`. */
 function writeHostileFiles(folder: string) {
@@ -70,5 +71,20 @@ describe.skipIf(lacks(COMPILED))('the executable', () => {
     expect(readdirSync(folder.path).sort()).toEqual([...before, 'plantstore.db'].sort())
     const { stdout, stderr } = await runPlantstore(['token', 'list'], { cwd: folder.path })
     expect([stdout.startsWith('id  user'), stderr]).toEqual([true, ''])
+  })
+})
+
+/** The libraries of a minimal image with glibc. The dynamic linker and the kernel's own object are no files of libraries. */
+const ALLOWED = ['libc.so.6', 'libdl.so.2', 'libm.so.6', 'libpthread.so.0']
+
+describe.skipIf(process.platform !== 'linux' || lacks(COMPILED, program('ldd')))('the executable', () => {
+  test('needs no libraries but those of glibc', async () => {
+    const { stdout, exitCode } = await runProgram(['ldd', EXECUTABLE || 'none'])
+    const names = stdout.split('\n').flatMap((line) => /^\t(\S+)/.exec(line)?.[1] ?? [])
+    const libraries = names.filter((name) => !/^linux-vdso|\/ld-linux/.test(name))
+
+    expect(exitCode).toBe(0)
+    expect(libraries).toContain('libc.so.6')
+    expect(libraries.filter((name) => !ALLOWED.includes(name))).toEqual([])
   })
 })
