@@ -138,13 +138,8 @@ describe('changes on the page', () => {
 
     // Undo puts back the plants before it.
     expect(suggested).toBe(`${HOSTILE_TEXTS + 1}`)
-    expect([reads.length, left, most, sent.length, new Set(sent).size]).toEqual([
-      2,
-      HOSTILE_TEXTS - 4,
-      4,
-      HOSTILE_TEXTS,
-      HOSTILE_TEXTS,
-    ])
+    expect([reads.length, left, most]).toEqual([2, HOSTILE_TEXTS - 4, 4])
+    expect([sent.length, new Set(sent).size]).toEqual([HOSTILE_TEXTS, HOSTILE_TEXTS])
     expect(errors).toEqual([])
     expect((await service.list('?include=id')).body).toEqual(plants)
   })
