@@ -4,12 +4,11 @@ import { atOnceContract } from './at-once.ts'
 import { healthContract } from './health.ts'
 import { listContract } from './list.ts'
 import { plantsContract } from './plants.ts'
-import { providerUsersContract } from './provider-users.ts'
 import { quotaContract } from './quota.ts'
 import { statisticsContract } from './statistics.ts'
 import { withTest } from './test-store.ts'
 import { tokensContract } from './tokens.ts'
-import { usersContract } from './users.ts'
+import { providerUsersContract, usersContract } from './users.ts'
 import { versionsContract } from './versions.ts'
 
 /** Tests all that the comments of `Store` say. Each database has its own file, so that they run at once. */
