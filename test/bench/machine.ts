@@ -7,6 +7,7 @@ const CORES_MIN = 2
 
 /** The commands that print the version of what is measured or measures. */
 const VERSIONS = {
+  commit: ['git', 'rev-parse', '--short', 'HEAD'],
   node: ['node', '--version'],
   rust: ['rustc', '--version'],
   go: ['go', 'version'],
