@@ -14,9 +14,11 @@ import {
 import { VERIFIED_FOR_MS } from '../../src/http/jwt/provider.ts'
 import { HTTP_DEADLINES } from '../../src/http/options.ts'
 import { rejectionOf } from '../store/fixtures.ts'
+import { makeCertificate, OPENSSL } from '../support/certificates.ts'
 import { makeFolder } from '../support/folder.ts'
 import { AUDIENCE, type IssuerKey, makeKey, startIssuer } from '../support/issuer.ts'
 import { countOpen } from '../support/process.ts'
+import { lacks } from '../support/requirement.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { until } from '../support/until.ts'
 import { policyOf, signInOf } from './support/pages.ts'
@@ -207,6 +209,15 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     expect([await service.code(await issuer.token()), await service.code()]).toEqual([50303, 200])
     expect(service.warnings()).toEqual([expect.stringMatching(reason)])
     expect(issuer.state.requests).not.toContain('/evil')
+  })
+
+  test.skipIf(lacks(OPENSSL))('are not taken from a host with a certificate that it has signed itself', async () => {
+    using folder = makeFolder()
+    await using issuer = await startIssuer({ tls: await makeCertificate(folder.path, 'provider') })
+    await using service = await startAt(issuer)
+
+    expect(await service.code(await issuer.token())).toBe(50303)
+    expect(service.warnings()).toEqual([expect.stringMatching(/certificate/i)])
   })
 
   const padded = (bytes: number, keys: readonly object[] = []) => JSON.stringify({ keys }).padEnd(bytes)

@@ -279,6 +279,12 @@ describe('versions of what was read', () => {
     },
   )
 
+  test('know a change of the highest id', () => {
+    const changed = new Map<number, bigint>()
+    addChange(changed, { owner: 1, lowestId: 2n ** 63n - 1n })
+    expect([...changed.values()]).toEqual([2n ** 63n - 1n])
+  })
+
   test('are unknown after a pause, until a check', () => {
     let nowMs = 0
     const requests: number[] = []
