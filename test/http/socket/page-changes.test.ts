@@ -136,7 +136,6 @@ describe('changes on the page', () => {
     const suggested = await ui.newPlant()
     await ui.undoes(`${HOSTILE_TEXTS} plants`)
 
-    // Undo puts back the plants before it.
     expect(suggested).toBe(`${HOSTILE_TEXTS + 1}`)
     expect([reads.length, left, most]).toEqual([2, HOSTILE_TEXTS - 4, 4])
     expect([sent.length, new Set(sent).size]).toEqual([HOSTILE_TEXTS, HOSTILE_TEXTS])
