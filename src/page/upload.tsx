@@ -139,10 +139,10 @@ function useUpload() {
     }
     const { problems, left } = await atOnce(differences, storeNext, () => job.isStopped)
     const isDone = left === 0 && problems.length === 0
-    await update({ how: isDone ? 'Done' : 'Stopped' })
     refresh()
     const notice = isDone ? 'All lines of the file are done.' : [...problems, describeEnd(job)].join(' ')
     set({ upload: 'open', notice })
+    await update({ how: isDone ? 'Done' : 'Stopped' })
   }
   return { job, read, store }
 }
