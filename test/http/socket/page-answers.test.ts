@@ -145,17 +145,18 @@ describe('answers on the way to the page', () => {
         for (const id of [2, 3]) await page.getByRole('checkbox', { name: `Select plant ${id}` }).check()
         await ui.click('Delete selected')
       })
-      await ui.click('Give up')
-      await ui.told('It is not known whether this was deleted: the server cannot be reached.')
-      counts.push(await doubt.count())
-      await ui.click('Give up')
-      await page.getByRole('alert').getByText('This is the list from before.').waitFor()
+      // Who gives up early is asked again, for the other plant.
+      for (const text of [/^It is not known whether this was deleted: the server/, /^This is the list from before/]) {
+        const end = page.locator('[role=status], [role=alert]').getByText(text)
+        while (!(await end.isVisible())) await ui.button('Give up').or(end).first().click()
+        counts.push(await doubt.count())
+      }
       proxy.answer()
       await ui.click('Delete plant 2')
       await ui.told(isDone ? '“Lily” is deleted.' : 'Deleted “Lily”.')
       await ui.row(2).waitFor({ state: 'detached' })
 
-      expect(counts).toEqual([1, 1, 1, 1, 1, 1, 1])
+      expect(counts).toEqual([1, 1, 1, 1, 1, 1, 1, 1])
       expect(await service.names()).toEqual(['Fern', 'Moss', 'Aloe'])
     })
 

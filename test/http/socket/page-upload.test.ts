@@ -165,12 +165,12 @@ describe('an upload', () => {
 
   testInChromium('ends at once if its token ends or may not write, or a quota is full', async (begin) => {
     const { service, page, ui } = await begin({})
-    const lines = Array.from({ length: 99 }, (_, id) => `${id + 1},Fern\n`)
     const seen: unknown[] = []
     const refusals: number[] = []
-    /** Uploads what is left. After two plants the server refuses each. */
+    /** Uploads what is left. After two plants the server refuses each, also what is under way when the page stops. */
     const upload = async (error: number) => {
       let [puts, stored] = [0, 0]
+      await page.unrouteAll({ behavior: 'ignoreErrors' })
       await page.route('**/plants/*', async (route) => {
         if (route.request().method() !== 'PUT') return route.fallback()
         if (++puts <= 2) return route.fulfill({ response: await route.fetch() }).then(() => void stored++)
@@ -180,11 +180,10 @@ describe('an upload', () => {
         await route.fulfill({ status: Math.floor(error / 100), json: { error, message: '' } })
       })
       await ui.click('Upload')
-      await ui.choose(`id,name\n${lines.join('')}`)
+      await ui.choose(`id,name\n${Array.from({ length: 99 }, (_, id) => `${id + 1},Fern\n`).join('')}`)
       await ui.uploaded()
       await page.locator('.upload .primary').click()
       await ui.see('Choose the same file again')
-      await page.unrouteAll({ behavior: 'ignoreErrors' })
       refusals.push(puts - 2)
       seen.push((await page.locator('[role=status], #token-problem').allTextContents()).join(''))
     }
