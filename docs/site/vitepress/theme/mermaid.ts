@@ -11,7 +11,11 @@ export const Mermaid = defineComponent({
     const svg = ref('')
     const draw = async () => {
       const { default: mermaid } = await import('mermaid')
-      mermaid.initialize({ startOnLoad: false, securityLevel: 'strict', theme: isDark.value ? 'dark' : 'neutral' })
+      // Its own dark theme has too little contrast between the label of an arrow and what is behind.
+      const theme = isDark.value
+        ? ({ theme: 'dark', themeVariables: { edgeLabelBackground: '#222' } } as const)
+        : ({ theme: 'neutral' } as const)
+      mermaid.initialize({ startOnLoad: false, securityLevel: 'strict', ...theme })
       svg.value = (await mermaid.render(id, code)).svg
     }
     onMounted(draw)
