@@ -148,10 +148,7 @@ describe('answers on the way to the page', () => {
       for (const text of [/^It is not known whether this was deleted: the server/, /^This is the list from before/]) {
         const end = page.locator('[role=status], [role=alert]').getByText(text)
         const giveUpOrEnd = () => ui.button('Give up').or(end).first().click()
-        await until(
-          'it is given up for both plants',
-          async (see) => see(await end.isVisible()) || void (await giveUpOrEnd()),
-        )
+        await until('both are given up', async (see) => see(await end.isVisible()) || void (await giveUpOrEnd()))
         counts.push(await doubt.count())
       }
       proxy.answer()

@@ -182,6 +182,12 @@ export function uiOf(page: Page) {
       await page.getByText('Download', { exact: true }).click()
       return this.saved(kind)
     },
+    /** Waits until the page says that the sign-in has ended: after Refresh, unless it has learned that by a read of its own. */
+    async ends(text = 'does not accept this token any more') {
+      const told = page.getByText(text)
+      await button('Refresh').or(told).first().click()
+      await told.waitFor()
+    },
     /** The id of the plant whose row has the focus. */
     focusedRow: () => page.evaluate<string | undefined>('document.activeElement.dataset.id'),
     scrollWidth: () => page.evaluate<number>('document.documentElement.scrollWidth'),
