@@ -248,38 +248,35 @@ testLong('an answer of a provider is refused if it is not to this sign-in, or of
   expect([exchanges, new Set(users)]).toEqual([0, new Set(['Ada, read only'])])
 })
 
-testLong(
-  'a page behind a prefix signs in, by a query too, of which no log has a code, and not without TLS',
-  async (begin) => {
-    await using provider = await startSignInProvider()
-    const parameters = [...CLIENT.parameters, ['response_mode', 'query'] as const]
-    const { page, ui, service, pageUrl, button } = await openPage(begin, provider.issuer, { ...CLIENT, parameters })
-    using proxy = startProxy(service)
-    provider.known.pageUrl = `${urlOf(proxy)}garden/`
+testLong('a page behind a prefix signs in, by a query too, leaves no code in the log, and needs TLS', async (begin) => {
+  await using provider = await startSignInProvider()
+  const parameters = [...CLIENT.parameters, ['response_mode', 'query'] as const]
+  const { page, ui, service, pageUrl, button } = await openPage(begin, provider.issuer, { ...CLIENT, parameters })
+  using proxy = startProxy(service)
+  provider.known.pageUrl = `${urlOf(proxy)}garden/`
 
-    await page.goto(pageUrl)
-    await button.click()
-    await page.getByText('redirect_uri did not match').waitFor()
-    await page.goto(`${provider.known.pageUrl}#/plants/1`)
-    await button.click()
-    await logIn(page)
-    await ui.see('You have no plant with this id.')
-    const returned = page.url()
-    // The new tab has a copy of the storage.
-    const copied = page.waitForEvent('popup')
-    await page.evaluate('void open(location.href)')
-    await uiOf(await copied).see('You have no plant with this id.')
-    await page.route('http://plants.lan/**', async (route) => {
-      const url = route.request().url().replace('http://plants.lan/', pageUrl)
-      await route.fulfill({ response: await route.fetch({ url }) })
-    })
-    await page.goto('http://plants.lan/')
-    await ui.see(/^To sign in with 127.0.0.1:\d+, open this page at an address that begins with https.$/)
+  await page.goto(pageUrl)
+  await button.click()
+  await page.getByText('redirect_uri did not match').waitFor()
+  await page.goto(`${provider.known.pageUrl}#/plants/1`)
+  await button.click()
+  await logIn(page)
+  await ui.see('You have no plant with this id.')
+  const returned = page.url()
+  // The new tab has a copy of the storage.
+  const copied = page.waitForEvent('popup')
+  await page.evaluate('void open(location.href)')
+  await uiOf(await copied).see('You have no plant with this id.')
+  await page.route('http://plants.lan/**', async (route) => {
+    const url = route.request().url().replace('http://plants.lan/', pageUrl)
+    await route.fulfill({ response: await route.fetch({ url }) })
+  })
+  await page.goto('http://plants.lan/')
+  await ui.see(/^To sign in with 127.0.0.1:\d+, open this page at an address that begins with https.$/)
 
-    expect([returned, await button.count()]).toEqual([`${provider.known.pageUrl}#/plants/1`, 0])
-    expect(service.logs()).not.toMatch(/code|verifier|eyJ/)
-  },
-)
+  expect([returned, await button.count()]).toEqual([`${provider.known.pageUrl}#/plants/1`, 0])
+  expect(service.logs()).not.toMatch(/code|verifier|eyJ/)
+})
 
 testLong('a page whose server cannot reach the provider says so, and takes tokens', async (begin) => {
   const jwt = { issuer: 'http://127.0.0.1:1', audience: AUDIENCE, client: CLIENT }
