@@ -145,7 +145,9 @@ async function untilRefusing({ server, history, lists }: DiskRound, error = FULL
   })
   expect([ready.status, ready.headers.get('retry-after'), await ready.json()]).toEqual([503, '1', error])
   const warning = { level: 'warn', msg: 'the store refused', kind: error === BUSY ? 'store_busy' : 'store_full' }
-  expect(logLines(server)).toContainEqual(expect.objectContaining({ ...warning, requestId: expect.any(String) }))
+  await until('it is logged', (see) =>
+    see(logLines(server)).some((line) => line.requestId && Bun.deepMatch(warning, line)),
+  )
   expect(await answerOf(server.request('GET', '/healthz'))).toMatchObject({ status: 200 })
   const listed = lists.count()
   await until('lists go on', (see) => see(lists.count()) >= listed + ENOUGH)

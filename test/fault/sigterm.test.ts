@@ -213,7 +213,9 @@ test.skipIf(lacks(OPENSSL)).each<readonly [string, Parameters<typeof serveSlow>[
   ['TLS', { isTls: true }, 20],
 ])(
   'SIGTERM of a server with %s does not wait for bodies that no operation takes, answers each, and waits for those of puts',
-  async (_, place, count) => {
+  async (_, place, most) => {
+    // A busy machine opens so few before the server gives up the first bodies.
+    const count = isBusy() ? Math.min(most, PUTS) : most
     await using service = await serveSlow(place)
     const { server, token, connect } = service
     using held = new DisposableStack()
