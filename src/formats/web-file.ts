@@ -1,4 +1,4 @@
-// Tested in test/http/socket/page-upload.test.ts.
+// Tested in test/http/page/page-upload.test.ts.
 import { fieldRule } from '../domain/field-rule.ts'
 import { parseInt64JsonNumber } from '../domain/int64.ts'
 import { openCsv, renderCsv } from './plant-csv.ts'

@@ -1,4 +1,4 @@
-// Tested in test/http/socket/page-lists.test.ts.
+// Tested in test/http/page/page-lists.test.ts.
 /**
  * What the page shows: the only plant that is shown if there is one, and the list behind it, which begins behind the id `after`,
  * its number for people, and the text that plants must contain. It is in the fragment of the URL, which no server or log gets.

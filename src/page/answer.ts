@@ -1,4 +1,4 @@
-// Tested in test/http/socket/page-answers.test.ts.
+// Tested in test/http/page/page-answers.test.ts.
 import type { Plant } from './rows.ts'
 
 /** The error codes that the page treats in a way of their own. */

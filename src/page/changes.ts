@@ -1,4 +1,4 @@
-// Tested in test/http/socket/page-changes.test.ts.
+// Tested in test/http/page/page-changes.test.ts.
 import { Refusal, refusalIn } from './client.ts'
 import { countOf, describePlant } from './messages.ts'
 import { Conflict, isSame, write } from './plants.ts'

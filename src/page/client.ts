@@ -1,4 +1,4 @@
-// Tested in test/http/socket/page-answers.test.ts.
+// Tested in test/http/page/page-answers.test.ts.
 import { type Answer, CODES, isPassing, isUnknown, readAnswer } from './answer.ts'
 import { describeRefusal } from './messages.ts'
 import { reset, set, state } from './state.ts'

@@ -1,4 +1,4 @@
-// Tested in test/http/socket/page-upload.test.ts.
+// Tested in test/http/page/page-upload.test.ts.
 import type { FileLine, WebFile } from '../formats/plant-file.ts'
 import { Refusal, refusalIn } from './client.ts'
 import { countOf, quoted } from './messages.ts'

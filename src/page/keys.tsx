@@ -1,4 +1,4 @@
-// Tested in test/http/socket/page-tools.test.ts.
+// Tested in test/http/page/page-tools.test.ts.
 import { useEffect } from 'preact/hooks'
 import { closeUpload, open } from './panel.ts'
 import { Button, focus, Terms } from './parts.tsx'

@@ -1,4 +1,4 @@
-// Tested in test/http/socket/page-answers.test.ts.
+// Tested in test/http/page/page-answers.test.ts.
 import { INT64_MAX, INT64_MIN } from '../domain/int64.ts'
 import { NO_JSON } from '../formats/plant-file.ts'
 import type { Plant } from './rows.ts'

@@ -1,4 +1,4 @@
-// Tested in test/http/socket/signin.test.ts.
+// Tested in test/http/page/signin.test.ts.
 import * as oauth from 'oauth4webapi'
 import type { Flow, Grant } from './storage.ts'
 

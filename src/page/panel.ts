@@ -1,4 +1,4 @@
-// Tested in test/http/socket/page-tools.test.ts.
+// Tested in test/http/page/page-tools.test.ts.
 import { focus } from './parts.tsx'
 import { type State, set, state } from './state.ts'
 import { KEPT, type Kept } from './storage.ts'

@@ -1,4 +1,4 @@
-// Tested in test/http/socket/page-changes.test.ts.
+// Tested in test/http/page/page-changes.test.ts.
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { INT64_MAX } from '../domain/int64.ts'
 import { store } from './changes.ts'

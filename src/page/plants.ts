@@ -1,4 +1,4 @@
-// Tested in test/http/socket/page-answers.test.ts.
+// Tested in test/http/page/page-answers.test.ts.
 import { entityTagOf } from '../domain/etag.ts'
 import { CODES } from './answer.ts'
 import { Refusal, refusalIn, send } from './client.ts'

@@ -1,4 +1,4 @@
-// Tested in test/http/socket/signin.test.ts.
+// Tested in test/http/page/signin.test.ts.
 import type * as OAuth from './oauth.ts'
 import { Button } from './parts.tsx'
 import { forgetAddresses, set } from './state.ts'

@@ -1,4 +1,4 @@
-// Tested in test/http/socket/page-lists.test.ts.
+// Tested in test/http/page/page-lists.test.ts.
 import type { PlantTexts } from '../formats/plant-file.ts'
 
 export type Plant = PlantTexts

@@ -1,4 +1,4 @@
-// Tested in test/http/socket/page-lists.test.ts.
+// Tested in test/http/page/page-lists.test.ts.
 import { useEffect } from 'preact/hooks'
 import { Refusal, refusalIn } from './client.ts'
 import { because, countOf, shown } from './messages.ts'

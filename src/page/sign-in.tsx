@@ -1,4 +1,4 @@
-// Tested in test/http/socket/page-access.test.ts.
+// Tested in test/http/page/page-access.test.ts.
 import { useState } from 'preact/hooks'
 import { connect, endSession, getToken, grant, Refusal, refusalIn, signInHash } from './client.ts'
 import { Button, focus, focusElement, Picture } from './parts.tsx'

@@ -1,4 +1,4 @@
-// Tested in test/http/socket/page-access.test.ts.
+// Tested in test/http/page/page-access.test.ts.
 import { sha256 } from '@noble/hashes/sha2.js'
 import type { State } from './state.ts'
 

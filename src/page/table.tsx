@@ -1,4 +1,4 @@
-// Tested in test/http/socket/page-lists.test.ts.
+// Tested in test/http/page/page-lists.test.ts.
 import type { ComponentProps } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { formatAddress } from './address.ts'

@@ -1,4 +1,4 @@
-// Tested in test/http/socket/page-upload.test.ts.
+// Tested in test/http/page/page-upload.test.ts.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { CODES, isPassing } from './answer.ts'
 import { atOnce } from './changes.ts'

@@ -20,12 +20,12 @@ const PROPERTIES = [
 const folder = import.meta.dir
 const files = [
   ...[...new Bun.Glob(`**/*${SUFFIX}`).scanSync(folder)].sort(),
-  ...[...new Bun.Glob(`page*${SUFFIX}`).scanSync(join(folder, '../http/socket'))]
+  '../http/socket/page.test.ts',
+  ...[...new Bun.Glob(`*${SUFFIX}`).scanSync(join(folder, '../http/page'))]
     .sort()
-    .map((file) => `../http/socket/${file}`),
+    .map((file) => `../http/page/${file}`),
   ...[
     'http/socket/docs-browser',
-    'http/socket/signin',
     'mutate/map',
     'ship/buildah',
     'ship/package-files',

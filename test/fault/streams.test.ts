@@ -14,10 +14,10 @@ const KEPT_MIB = 8
 /** More than a pipe holds. */
 const PIPE_MIB = 1
 /** Lines that are logged before memory is measured, and after. */
-const BEFORE_MIB = 4 * KEPT_MIB
-const AFTER_MIB = rounds(48, 1024)
+const BEFORE_MIB = 3 * KEPT_MIB
+const AFTER_MIB = rounds(40, 1024)
 /** Much less than the lines that are logged. */
-const GROWTH_MAX_MIB = 40
+const GROWTH_MAX_MIB = rounds(32, 40)
 /** Not like a token, and so long that its log line is almost 2 KiB, the limit of a line. */
 const LONG_PATH = `/${'x-'.repeat(900)}`
 const AT_ONCE = 16

@@ -29,7 +29,7 @@ const DIFF = 'test/http/openapi-diff.test.ts'
 /** All files of tests that `bun run check` runs, from the scripts of package.json, but for one that proves nothing. */
 export function checkedTests(): readonly TestFile[] {
   const { scripts } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8'))
-  return ['test', 'test:executable', 'test:fault', 'test:ship'].flatMap((script) => {
+  return ['test', 'test:executable', 'test:fault', 'test:page', 'test:ship'].flatMap((script) => {
     const places = String(scripts[script])
       .split(' ')
       .filter((part) => /^(?:\.\/)?test\//.test(part) && !part.endsWith('with-postgres.ts'))

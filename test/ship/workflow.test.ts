@@ -18,6 +18,7 @@ const REPORTS: Readonly<Record<string, string>> = {
   test: 'dist/junit/source.xml',
   'test:executable': 'dist/junit/executable.xml',
   'test:fault': 'dist/junit/fault.xml',
+  'test:page': 'dist/junit/page.xml',
   'test:ship': 'dist/junit/ship.xml',
 }
 

@@ -15,16 +15,16 @@ describe('changes on the page', () => {
     await ui.click('Delete plant 1')
     await ui.told('Not deleted, because somebody else has changed it: now it is “Ficus”.')
     await ui.row(1).getByText('Ficus').waitFor()
-    const during = await ui.onNext('DELETE', '/plants/2', async (route) => {
-      await change(service, 2, 'Lily')
-      await route.fallback()
-    })
-    await ui.click('Delete plant 2')
-    await during.done
+    // What was done before a click could show before it, and take the button away.
+    const deletesDuring = async (id: number, act: () => Promise<unknown>) => {
+      const during = await ui.onNext('DELETE', `/plants/${id}`, (route) => act().then(() => route.fallback()))
+      await ui.click(`Delete plant ${id}`)
+      await during.done
+    }
+    await deletesDuring(2, () => change(service, 2, 'Lily'))
     await ui.told('Not deleted, because somebody else has changed it: now it is “Lily”.')
     await ui.row(2).getByText('Lily').waitFor()
-    await service.delete(3)
-    await ui.click('Delete plant 3')
+    await deletesDuring(3, () => service.delete(3))
     // The browser may have sent the request twice, so nobody knows whose delete it was.
     await ui.told('“Ivy” is deleted.')
 
