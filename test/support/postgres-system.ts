@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto'
 import { chownSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Requirement } from './requirement.ts'
@@ -42,12 +41,13 @@ export function endWithThisProcess(stop: readonly string[], folder: string): voi
   }).unref()
 }
 
-/** Ports that Linux and macOS give to nobody who asks for any, and to no client. */
-const [FIRST_PORT, PORTS] = [12_000, 20_000]
+/** Ports that Linux and macOS give to nobody who asks for any, and to no client. Each process of a run of tests has others. */
+const [FIRST_PORT, PORTS] = [12_000 + (Number(process.env.BUN_TEST_WORKER_ID ?? 0) % 20) * 1000, 1000]
+let given = process.pid
 
 /** A port at which nothing listens. No other program gets it by chance until the caller listens there. */
 export function freePort(): number {
-  const port = FIRST_PORT + randomInt(PORTS)
+  const port = FIRST_PORT + (given++ % PORTS)
   try {
     Bun.listen({ hostname: '127.0.0.1', port, socket: { data() {} } }).stop(true)
     return port
