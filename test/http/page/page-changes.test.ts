@@ -17,9 +17,8 @@ describe('changes on the page', () => {
     await ui.row(1).getByText('Ficus').waitFor()
     // What was done before a click could show before it, and take the button away.
     const deletesDuring = async (id: number, act: () => Promise<unknown>) => {
-      const during = await ui.onNext('DELETE', `/plants/${id}`, (route) => act().then(() => route.fallback()))
-      await ui.click(`Delete plant ${id}`)
-      await during.done
+      const { done } = await ui.before('DELETE', `/plants/${id}`, act)
+      await Promise.all([ui.click(`Delete plant ${id}`), done])
     }
     await deletesDuring(2, () => change(service, 2, 'Lily'))
     await ui.told('Not deleted, because somebody else has changed it: now it is “Lily”.')

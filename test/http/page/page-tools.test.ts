@@ -180,12 +180,8 @@ describe('tools of the page', () => {
     // Who presses Enter once more stores nothing.
     await page.keyboard.press('Enter')
     await look('Frond')
-    const during = await ui.onNext('PUT', '/plants/1', async (route) => {
-      await change(service, 1, 'Lily')
-      await route.fallback()
-    })
-    await ui.click('Store the change')
-    await during.done
+    const { done } = await ui.before('PUT', '/plants/1', () => change(service, 1, 'Lily'))
+    await Promise.all([ui.click('Store the change'), done])
     await look('Lily')
     await ui.click('Store the change')
     await ui.told('Changed to “Fern”.')

@@ -1,5 +1,6 @@
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, firefox } from 'playwright-core'
 import type { Requirement } from '../../support/requirement.ts'
+import { SLACK_MS } from '../../support/slack.ts'
 
 /** A browser of the system that tests drive. */
 export interface Driven extends Requirement {
@@ -25,8 +26,8 @@ export const FIREFOX = driven('Firefox', ['firefox-esr', 'firefox'], async (exec
   withoutColors(await firefox.launch({ channel: 'moz-firefox', executablePath, firefoxUserPrefs: PREFERENCES })),
 )
 
-/** How long a page may take for one step, on a busy machine too. */
-const STEP_LIMIT_MS = 120_000
+/** How long a page may take for one step: 20 seconds on an idle machine. */
+const STEP_LIMIT_MS = 4 * SLACK_MS
 
 /** The screen that shows a page. */
 export interface Screen extends BrowserContextOptions {

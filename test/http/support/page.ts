@@ -57,7 +57,12 @@ export function pageTests() {
         `${title}, ${driven.name}, $name`,
         async (transport) => {
           await using stack = new AsyncDisposableStack()
-          await run((start = {}) => begin(transport, driven, start, stack))
+          let begun: Begun | undefined
+          const begins = (start = {}) => (begun = begin(transport, driven, start, stack))
+          await run(begins).catch(async (error: Error) => {
+            const shown = begun?.then(({ page }) => page.evaluate('document.body.innerText'))
+            throw Object.assign(error, { message: `${error.message}\nThe page shows:\n${await shown?.catch(String)}` })
+          })
         },
       )
   }
@@ -76,10 +81,7 @@ export async function change(service: Service, id: number | string, name: string
 }
 
 /** The server gets the request, and the page no answer. */
-export async function loseAnswer(route: Route): Promise<void> {
-  await route.fetch()
-  await route.abort('connectionreset')
-}
+export const loseAnswer = (route: Route) => route.fetch().then(() => route.abort('connectionreset'))
 
 /** A refusal of the server is on the console, too. */
 export const withoutRefusals = (errors: readonly string[]) =>
@@ -127,8 +129,11 @@ export function uiOf(page: Page) {
     })
     return { done: promise }
   }
+  /** Does something before the server gets the next request with this method and path. */
+  const before = (method: string, path: string, act: () => Promise<unknown>) =>
+    onNext(method, path, (route) => act().then(() => route.fallback()))
   return {
-    ...{ field, button, click, link, status, undo, told, signIn, rows, onNext },
+    ...{ field, button, click, link, status, undo, told, signIn, rows, onNext, before },
     /** Waits until a text shows. */
     see: (text: string | RegExp) => page.getByText(text).waitFor(),
     search: () => page.getByRole('searchbox', { name: 'Find a plant' }),
@@ -209,10 +214,9 @@ export function uiOf(page: Page) {
     /** Holds the next request with this method and path until it is released. */
     async hold(method: string, path: string) {
       const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-      await onNext(method, path, async (route) => {
+      await before(method, path, () => {
         begun.resolve()
-        await released.promise
-        await route.fallback()
+        return released.promise
       })
       return { begun: begun.promise, release: released.resolve }
     },
